@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,20 +23,20 @@ from designer.designing.measured import Coordinates
 from designer.designing.repair import freeze
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.hierarchy import HierarchyMechanism
-from designer.mechanism.nesting import chained, described_rows
+from designer.mechanism.nesting import chained, described_rows, with_nodes
 from designer.mechanism.noise import Grid
 from designer.problem.compressed_rows import IntervalRows, Matrix, compressed, counted, intervals_in
 from designer.problem.relation import Indices
 from designer.relations.problem import Problem
 from solvers.programs.trees import (
-    FlatQueries,
-    LeafQueries,
     NodeCounts,
+    NodeSums,
     Posterior,
     Tree,
-    TreeLoss,
     begun,
     descended,
+    evenly_shared,
+    leaf_weights,
     line,
     searched,
     with_equal_leaves_merged,
@@ -44,14 +45,16 @@ from solvers.programs.trees import (
 from solvers.work import finishing
 
 NAME = "hierarchy"
-MOST_ENTRIES = 2**25  # of the measured rows, and of the answers made of them, that are written out: 256 MB each
-NESTED_ENTRIES = 2**18  # those of nested counts: 2 MB, and in a file 5 MB
+MOST_ENTRIES = 2**25  # of queries that are looked at, and of matrices that are written out: 256 MB each
+WRITTEN_OUT = 2**18  # entries of them up to which they are where budgets are simple: 2 MB, and in a file 5 MB
 SMALL = 2**16  # entries up to which auto leaves trees to strategy_geometric, which has them among the starts of its search
 STEEPEST = 40.0  # budgets beyond which rates are kept in proportion: a count has noise with a probability below 1e-16
 DEEPEST = 40  # levels of a tree of nested queries; running totals are taken as ranges
-FANS = range(2, 17)
+FANS, FANS_OF_MANY = range(2, 17), range(6, 17, 2)
+FEW, MANY = 2**18, 2**14  # entries of sums, and pieces of a line
 FINE = 2.0**-40  # of a budget: what rates are multiples of
-COMPARED = 200  # queries by which fan-outs are compared
+COMPARED = 2**12  # queries by which fan-outs are compared
+GOLDEN = (math.sqrt(5) - 1) / 2
 CLOSE = 1e-5  # relative gain of a step for ranges below which a descent ends
 SHORT, STEPS = 4, 25  # of a descent for ranges, whose steps look at every query
 
@@ -60,36 +63,20 @@ SHORT, STEPS = 4, 25  # of a descent for ranges, whose steps look at every query
 class CountedTree:
     """A tree over groups of elements with what is asked of it.
 
-    label: (N,), the leaf that holds each element, counted from 0; -1 of elements that no query asks about. queries: (K, C), of
-    the leaves; None where each is a multiple of a node. node, factor: (K,), the node, and how often it is asked for.
+    label: (N,), the leaf that holds each element, counted from 0; -1 of elements that no query asks about. sums: (K, V), the
+    queries as sums of nodes, compressed rows. node, factor: (K,), where each is a multiple of one.
     """
 
     tree: Tree
     label: Indices
-    queries: Floats | None = None
+    sums: Any
     node: Indices | None = None
     factor: Floats | None = None
-
-    def asked(self, costs: Floats) -> TreeLoss:
-        """What is asked at these costs of the squared errors, (K,)."""
-        if self.node is not None and self.factor is not None:
-            return NodeCounts(self.tree, self.node_costs(costs))
-        assert self.queries is not None
-        if self.tree.depth.max() == 1:
-            return FlatQueries(self.tree, compressed(self.queries), costs)
-        return LeafQueries(self.tree, self.queries, costs)
 
     def node_costs(self, costs: Floats) -> Floats:
         """The costs of the squared errors of the nodes' counts, (V,)."""
         assert self.node is not None and self.factor is not None
         return np.bincount(self.node, costs * self.factor**2, minlength=len(self.tree.parent)).astype(np.float64)
-
-    def leaf_queries(self) -> Floats:
-        """The queries of the leaves, (K, C)."""
-        if self.queries is not None:
-            return self.queries
-        assert self.node is not None and self.factor is not None
-        return self.tree.indicators(self.node) * self.factor[:, None]
 
     def groups(self, nodes: Indices) -> Matrix:
         """The elements below each of these nodes, (len(nodes), N), as compressed rows."""
@@ -121,7 +108,7 @@ def design_tree(problem: Problem) -> AdditiveMechanism | HierarchyMechanism:
     if budget == least and problem.loss == "squared":
         refuse_outdone(problem, loss)
     rates = rates * (budget / least)
-    return _frozen(problem, counts, rates) if _fits(problem, counts, rates) else _hierarchy(problem, counts, rates)
+    return _frozen(problem, counts, rates) if _fits(problem, rates) else _hierarchy(problem, counts, rates)
 
 
 def _budget(problem: Problem) -> float:
@@ -135,19 +122,34 @@ def _budget(problem: Problem) -> float:
 
 
 def _search(counts: CountedTree, costs: Floats, budget: float) -> tuple[float, Floats]:
-    """The least loss found, and the rates (V,): those for ranges by some of them before all are looked at."""
+    """The least loss found, and the rates (V,)."""
+    tree = counts.tree
     if counts.node is not None:
         whole = counts.node_costs(costs)
-        tree, place = with_equal_leaves_merged(counts.tree, whole)
-        loss, rates = searched(NodeCounts(tree, _of_one(whole, place, len(tree.parent))), budget)
+        merged, place = with_equal_leaves_merged(tree, whole)
+        loss, rates = searched(NodeCounts(merged, _of_one(whole, place, len(merged.parent))), budget)
         return loss, rates[place]
-    asked, tree = counts.asked(costs), counts.tree
-    if isinstance(asked, LeafQueries):
-        some = _some(len(costs))
-        part = LeafQueries(tree, asked.queries[some], costs[some])
-        rates = descended(part, _all_on(tree, budget), budget, STEPS, CLOSE)[1]
-        return without_faint(asked, rates, budget, SHORT)
-    return searched(asked, budget)
+    asked = NodeSums(tree, counts.sums, costs)
+    if tree.depth.max() == 1:
+        return searched(asked, budget)
+    return without_faint(asked, _of_sums(asked, _some(len(costs)), budget, STEPS)[1], budget, SHORT)
+
+
+def _of_sums(asked: NodeSums, some: Indices, budget: float, steps: int) -> tuple[float, Floats]:
+    """The less that two descents reach, and the rates (V,): one from rates that are equal for the nodes of one depth and lose
+    least for some of the queries, and of few sums one from all nodes."""
+    tree = asked.tree
+    begins = [_evenly(tree, asked.sums[some], asked.costs[some], budget)[1]]
+    if asked.sums.nnz <= FEW:
+        begins.append(begun(tree, tree.inner & (tree.depth > 0), budget))
+    return min((descended(asked, rates, budget, steps, CLOSE) for rates in begins), key=lambda one: one[0])
+
+
+def _evenly(tree: Tree, sums: Any, costs: Floats, budget: float, steps: int = STEPS) -> tuple[float, Floats]:
+    """The least loss of queries with equal rates of all nodes of one depth, and the rates (V,)."""
+    on = tree.depth > 0
+    start = evenly_shared(tree, on / np.bincount(tree.depth)[tree.depth], on, budget)
+    return descended(NodeSums(tree, sums, costs, even=True), start, budget, steps, CLOSE)
 
 
 def _of_one(values: Floats, place: Indices, size: int) -> Floats:
@@ -157,19 +159,28 @@ def _of_one(values: Floats, place: Indices, size: int) -> Floats:
     return found
 
 
-def _some(queries: int) -> slice:
-    """Some of so many queries, evenly."""
-    return slice(None, None, -(-queries // COMPARED))
+def _some(queries: int) -> Indices:
+    """Some of so many queries, spread over all without a period that a tree could have, too."""
+    return (
+        np.arange(queries) if queries <= COMPARED else np.unique((np.arange(COMPARED) * GOLDEN % 1 * queries).astype(np.intp))
+    )
 
 
 def _tree(problem: Problem, budget: float) -> CountedTree:
     """The tree that serves the queries: their own, the best of every fan-out over the line, or all counts and their total."""
     matrix = problem.workload.matrix
-    if int(counted(matrix).sum()) <= MOST_ENTRIES and (own := _nested(matrix)) is not None:
-        return own
-    _require_entries(problem, *matrix.shape)
-    found = _on_a_line(matrix, problem.costs, budget)
-    return _flat(matrix) if found is None else found
+    entries = int(counted(matrix).sum())
+    own = _nested(matrix) if entries <= MOST_ENTRIES else None
+    found = own or _on_a_line(matrix, problem.costs, budget)
+    if found is not None:
+        return found
+    if entries > MOST_ENTRIES:
+        queries, elements = problem.workload.shape
+        raise DesignFailed(
+            f"{NAME}: {queries:,} queries of {elements:,} elements have {entries:,} entries and are no ranges; use laplace, or "
+            "ask about fewer."
+        )
+    return _flat(matrix)
 
 
 def _nested(matrix: Matrix) -> CountedTree | None:
@@ -203,7 +214,8 @@ def _nested(matrix: Matrix) -> CountedTree | None:
     node[order] = number[first]
     owner = np.where(last >= 0, number[first[last]], -1)
     tree, label = _with_leaves(parent, owner)
-    return None if tree.depth.max() > DEEPEST else CountedTree(tree, label, node=node, factor=factor)
+    sums = csr_array((factor, node, np.arange(len(node) + 1)), shape=(len(node), len(tree.parent)))
+    return None if tree.depth.max() > DEEPEST else CountedTree(tree, label, sums, node, factor)
 
 
 def _with_leaves(parent: Indices, owner: Indices) -> tuple[Tree, Indices]:
@@ -227,16 +239,20 @@ def _on_a_line(matrix: Matrix, costs: Floats, budget: float) -> CountedTree | No
     if rows is None:
         return None
     edges = np.unique(np.concatenate([[0, rows.size], rows.starts, rows.ends]))
-    label, pieces = np.repeat(np.arange(len(edges) - 1), np.diff(edges)), np.arange(len(edges) - 1)
-    first, last = (np.searchsorted(edges, ends)[:, None] for ends in (rows.starts, rows.ends))
-    queries = ((pieces >= first) & (pieces < last)).astype(np.float64)
-    some = _some(len(queries))
-    trees = [line(len(pieces), fan) for fan in (*FANS, max(len(pieces), 2)) if fan <= max(len(pieces), 2)]
-    losses = [
-        descended(LeafQueries(tree, queries[some], costs[some]), _all_on(tree, budget), budget, SHORT, CLOSE)[0]
-        for tree in trees
-    ]
-    return CountedTree(trees[int(np.argmin(losses))], label, queries)
+    pieces = len(edges) - 1
+    label, some = np.repeat(np.arange(pieces), np.diff(edges)), _some(len(rows.starts))
+    flat = [max(pieces, 2)] if int(rows.lengths.sum()) <= FEW else []
+    fans = [*(FANS if pieces <= MANY else FANS_OF_MANY), *flat]
+    trees = [line(pieces, fan) for fan in fans if fan <= max(pieces, 2)]
+
+    def loss(tree: Tree) -> float:
+        sums = with_nodes(tree, label, rows[some])
+        if pieces <= MANY and len(some) == len(rows.starts):
+            return _of_sums(NodeSums(tree, sums, costs), some, budget, SHORT)[0]
+        return _evenly(tree, sums, costs[some], budget, SHORT)[0]
+
+    tree = trees[int(np.argmin([loss(tree) for tree in trees]))]
+    return CountedTree(tree, label, with_nodes(tree, label, rows))
 
 
 def _flat(matrix: Matrix) -> CountedTree:
@@ -247,34 +263,22 @@ def _flat(matrix: Matrix) -> CountedTree:
     ends, seen = columns.indptr.tolist(), dict[bytes, int]()
     keys = [columns.indices[a:b].tobytes() + columns.data[a:b].tobytes() for a, b in itertools.pairwise(ends)]
     label = np.array([seen.setdefault(key, len(seen)) for key in keys])
-    queries = columns[:, np.unique(label, return_index=True)[1]].toarray()
-    return CountedTree(line(len(seen), max(len(seen), 2)), label, queries)
+    tree = line(len(seen), max(len(seen), 2))
+    return CountedTree(tree, label, with_nodes(tree, label, compressed(matrix)))
 
 
-def _all_on(tree: Tree, budget: float) -> Floats:
-    """Rates to begin with, of all nodes but the root."""
-    return begun(tree, tree.inner & (tree.depth > 0), budget)
-
-
-def _require_entries(problem: Problem, rows: int, columns: int) -> None:
-    """`DesignFailed` where a matrix of so many entries is too large."""
-    if rows * columns > MOST_ENTRIES:
-        queries, elements = problem.workload.shape
-        raise DesignFailed(
-            f"{NAME}: {queries:,} queries of {elements:,} elements would take matrices of {rows * columns * 8e-9:.3g} GB; use "
-            "laplace, or ask about fewer."
-        )
-
-
-def _fits(problem: Problem, counts: CountedTree, rates: Floats) -> bool:
-    """Whether the measured rows, and the answers made of them, are written out; `DesignFailed` where they are too large, and no
-    nested counts under simple budgets."""
+def _fits(problem: Problem, rates: Floats) -> bool:
+    """Whether the measured rows, and the answers made of them, are written out; `DesignFailed` where they are too large, and
+    the budgets not simple."""
     queries, elements = problem.workload.shape
     on = int((rates > 0).sum())
-    if counts.node is not None and problem.relation.simple is not None:
-        return on * max(queries, elements) <= NESTED_ENTRIES
-    _require_entries(problem, max(on, len(counts.tree.leaves)), max(queries, elements))
-    return True
+    entries = on * max(queries, elements)
+    if problem.relation.simple is None and entries > MOST_ENTRIES:
+        raise DesignFailed(
+            f"{NAME}: {queries:,} queries of {elements:,} elements would take matrices of {entries * 8e-9:.3g} GB; use "
+            "laplace, or one budget for all changes of a record."
+        )
+    return problem.relation.simple is None or entries <= WRITTEN_OUT
 
 
 def _frozen(problem: Problem, counts: CountedTree, rates: Floats) -> AdditiveMechanism:
@@ -282,7 +286,7 @@ def _frozen(problem: Problem, counts: CountedTree, rates: Floats) -> AdditiveMec
     on = np.flatnonzero(rates > 0)
     leaves = counts.tree.indicators(on)
     measured = np.where(counts.label >= 0, leaves[:, np.maximum(counts.label, 0)], 0.0)
-    answers = Posterior.of(counts.tree, rates).reconstruction(counts.leaf_queries())[:, on]
+    answers = Posterior.of(counts.tree, rates).reconstruction(leaf_weights(counts.tree, counts.sums.toarray()))[:, on]
     weights = rates[on]
     norm = weighted_l1(weights)
     return freeze(

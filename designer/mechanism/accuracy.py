@@ -189,6 +189,7 @@ def _signed_reaches(mechanism: AdditiveLaw, rows: Floats) -> Floats:
     return mechanism.norm.reach(signs @ rows)
 
 
+SERIES, MOST_SERIES = 2**10, 5 * 10**7  # terms of the characteristic function of a sum: about 3 s
 MOST_SUMMED = 6000  # terms of sums whose discrete laws are convolved: about 3 s
 MOST_TERMS = 10**9  # of characteristic functions of sums: about 5 s
 MOST_FACTORS = 2 * 10**8  # complex numbers in the characteristic functions of a gauge: about 5 s
@@ -304,7 +305,7 @@ def _joint(mechanism: AdditiveLaw, beyond: float, wanted: np.ndarray) -> Floats:
     r, reaches = cell(mechanism)
     share = beyond * math.exp(-2 * r)
     with np.errstate(over="ignore"):
-        chebyshev = math.exp(r) * (continuous_deviations(mechanism)[wanted] + reaches[wanted]) / math.sqrt(beyond)
+        chebyshev = np.exp(r) * (continuous_deviations(mechanism)[wanted] + reaches[wanted]) / math.sqrt(beyond)
     norms = reach(mechanism)[wanted] * gamma.isf(share, max(1, len(mechanism.noise.heard))) + reaches[wanted]
     found = np.minimum(chebyshev, norms)
     continuous = _continuous(mechanism, rows)
@@ -318,15 +319,29 @@ def _joint(mechanism: AdditiveLaw, beyond: float, wanted: np.ndarray) -> Floats:
 
 
 def _of_sums(mechanism: AdditiveLaw, rows: Floats, beyond: float) -> Floats:
-    """Sums of discrete Laplace noise from their own law; infinite where there are too many for that."""
-    if np.count_nonzero(rows) > MOST_SUMMED:
-        return np.full(len(rows), np.inf)
+    """Sums of discrete Laplace noise from their own law, of many terms from its characteristic function; infinite where there
+    are too many for that."""
     heard = mechanism.noise.heard
     steps = mechanism.noise.steps[heard]
     rates = mechanism.norm.map[heard] * steps
     kinds, place = kinds_of(rows)
-    found = np.array([largest_quantile((row * steps)[None, :], rates, beyond) for row in kinds])
-    return np.asarray(found[place])
+    terms = np.count_nonzero(kinds)
+    if terms > MOST_SUMMED and terms * SERIES > MOST_SERIES:
+        return np.full(len(rows), np.inf)
+    found = [
+        largest_quantile((row * steps)[None, :], rates, beyond)
+        if terms <= MOST_SUMMED
+        else _of_series(row * steps, rates, beyond)
+        for row in kinds
+    ]
+    return np.asarray(np.array(found)[place])
+
+
+def _of_series(factors: Floats, rates: Floats, beyond: float) -> float:
+    from solvers.programs.tails import geometric_margin
+
+    own = np.abs(factors[factors != 0])
+    return geometric_margin(own, rates[factors != 0], np.ones(len(own)), beyond) * (1 + 1e-9)
 
 
 def kinds_of(rows: Floats) -> tuple[Floats, NDArray[np.intp]]:

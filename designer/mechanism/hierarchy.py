@@ -44,7 +44,7 @@ from designer.mechanism.nesting import Nesting, described_rows, require_rates
 from designer.mechanism.noise import Grid, Noise, noise_for
 from designer.mechanism.release import Release, summed
 from designer.mechanism.spec import GridForm, OnAGrid
-from designer.problem.compressed_rows import Matrix
+from designer.problem.compressed_rows import Matrix, written_out
 from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
 from designer.problem.workload import (
@@ -67,7 +67,7 @@ MOST_DRAWN = 2**27  # numbers that a mean absolute error is drawn from
 DRAWS = 2000
 AT_ONCE = 2**23  # counts whose draws are held together
 CONSISTENT = "; the answers are the least squares of all noisy counts"
-GROUPS = Named("groups", either(record({"rows": ROWS}), record({"ranges": RANGES})))
+GROUPS = Named("nested_groups", either(record({"rows": ROWS}), record({"ranges": RANGES})))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +75,10 @@ class HierarchyMechanism(GridMechanism):
     """Releases the noisy counts of nested groups, whole numbers, and the answers that follow from them by least squares.
 
     family: "hierarchy", or "custom". workload: what was asked, Q (K, N), sums of groups. relation: what is hidden, with one
-    budget for all changes of a record. groups: (R, N), of ones and zeros, any two of which are apart or one within the other, as
-    intervals or compressed rows; those within a group hold all of its elements, or there are none. rates: (R,), of the
-    two-sided geometric noise of each count. Raises `NotPrivate` where rates of the groups that a change moves add up to more than its
-    budget, and `InvalidProblem` for groups that are not nested and queries that are no sums of them.
+    budget for all changes of a record. groups: (R, N), of ones and zeros, any two of which are apart or one within the other,
+    as intervals or compressed rows; those within a group hold all of its elements, or there are none. rates: (R,), of the
+    two-sided geometric noise of each count. Raises `NotPrivate` where rates of the groups that a change moves add up to more
+    than its budget, and `InvalidProblem` for groups that are not nested and queries that are no sums of them.
 
     Nothing of the square of the number of groups is formed: a million counts take some hundred megabytes.
     """
@@ -191,7 +191,8 @@ class HierarchyMechanism(GridMechanism):
 
         change: (N,) or (M, N). answers: a difference of the answers instead, (K,) or (M, K), where it tells the change.
         """
-        given = changes_given(change, answers, self.workload, self.relation, self.groups)
+        target = self.groups if answers is None else written_out(self.groups)
+        given = changes_given(change, answers, self.workload, self.relation, target)
         moved = np.array([np.abs(self.groups @ one) @ self.rates for one in np.atleast_2d(given)])
         return moved if np.ndim(given) == 2 else np.asarray(moved[0])
 
@@ -227,7 +228,9 @@ class HierarchyMechanism(GridMechanism):
 
     @property
     def _noise_facts(self) -> NoiseFacts:
-        return NoiseFacts("a bound by exponential moments", False, len(self.rates))
+        tight = self.nesting.are_bracketed
+        words = "quantiles of the law of each answer" if tight else "bounds by exponential moments"
+        return NoiseFacts(words, tight, len(self.rates))
 
     @withholding
     def _release_counts(self, given: NDArray[np.int64], /) -> Release:

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,14 @@ class Tree:
         return np.asarray(found[nodes])
 
 
+def leaf_weights(tree: Tree, sums: Array) -> Array:
+    """Sums of nodes, (n, V), as sums of leaves, (n, C)."""
+    found = sums.copy()
+    for nodes in tree.levels[1:]:
+        found[:, nodes] += found[:, tree.parent[nodes]]
+    return np.asarray(found[:, tree.leaves])
+
+
 def precision(rates: Array) -> Array:
     """One over the variance of two-sided geometric noise of these rates: `cosh e - 1`."""
     return np.asarray(2 * np.sinh(rates / 2) ** 2)
@@ -170,18 +178,27 @@ def shared(tree: Tree, costs: Array, budget: float) -> Array:
     return rates
 
 
+def evenly_shared(tree: Tree, costs: Array, on: NDArray[np.bool_], budget: float) -> Array:
+    """The same with equal rates of all nodes of one depth that are measured, (V,) booleans, in a tree whose leaves are equally
+    deep."""
+    size = len(tree.levels)
+    own = np.cbrt(np.bincount(tree.depth, costs, minlength=size)) * np.bincount(tree.depth, on, minlength=size).astype(bool)
+    return np.where(on, (budget * own / own.sum())[tree.depth], 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class NodeCounts:
     """What is asked: the counts of the nodes, with costs (V,) of their squared errors; a pass looks at each node once."""
 
     tree: Tree
     costs: Array
+    even: ClassVar[bool] = False
 
     def loss(self, rates: Array) -> tuple[float, Array]:
         """The weighted variance at these rates (V,), and what it gains with each precision, times -1, (V,)."""
         tree, held = self.tree, Posterior.of(self.tree, rates)
         alone, below, size = held.alone, held.below, len(rates)
-        spend(calls=20.0 * len(tree.levels), entries=30.0 * size)
+        spend(calls=float(len(tree.levels)), entries=60.0 * size)
         weight, kept, rest = self.costs.copy(), np.zeros(size), np.zeros(size)
         for nodes in reversed(tree.levels):
             own = nodes[tree.inner[nodes]]
@@ -201,48 +218,72 @@ class NodeCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class LeafQueries:
-    """What is asked: queries of the leaves (K, C), with costs (K,) of their squared errors."""
+class NodeSums:
+    """What is asked: sums of nodes (K, V), compressed rows, with costs (K,) of their squared errors. A pass looks at each
+    entry, and at the nodes above it, once: what all children of a node add to a query alike, their sum tells alone.
+
+    even: nodes of one depth keep equal rates.
+    """
 
     tree: Tree
-    queries: Array
+    sums: Any
     costs: Array
-
-    def loss(self, rates: Array) -> tuple[float, Array]:
-        """As `NodeCounts.loss`."""
-        held = Posterior.of(self.tree, rates)
-        spend(calls=20.0 * len(self.tree.levels), entries=20.0 * len(self.queries) * len(rates))
-        moved = held.covariances(self.queries)
-        variances = np.einsum("kc,kc->k", self.queries, moved[:, self.tree.leaves])
-        return float(self.costs @ variances), np.asarray(self.costs @ moved**2)
-
-
-@dataclass(frozen=True, eq=False)
-class FlatQueries:
-    """What is asked of a root and the leaves below it: queries of the leaves as compressed rows (K, C), with costs (K,) of
-    their squared errors; a pass looks at each entry once."""
-
-    tree: Tree
-    queries: Any
-    costs: Array
+    even: bool = False
 
     @cached_property
-    def _squares(self) -> Array:
-        return np.asarray(self.costs @ self.queries.power(2))
+    def _levels(self) -> list[tuple[Places, Places, Array, Places]]:
+        """From the root to the deepest level, of each query and node that is asked for or above one that is: the query, the
+        node, how often the node itself is asked for, and the place of its parent one level above."""
+        sums, count = self.sums.tocoo(), len(self.tree.parent)
+        depth = self.tree.depth[sums.col]
+        order = np.argsort(depth, kind="stable")
+        parts = np.split(order, np.cumsum(np.bincount(depth, minlength=len(self.tree.levels)))[:-1])
+        found: list[tuple[Places, Places, Array, Places]] = []
+        below = np.zeros(0, dtype=np.intp)
+        for part in reversed(parts):
+            own = sums.row[part].astype(np.intp) * count + sums.col[part]
+            keys, place = np.unique(np.concatenate([own, below]), return_inverse=True)
+            factors = np.bincount(place[: len(own)], sums.data[part], minlength=len(keys)).astype(np.float64)
+            row, node = np.divmod(keys, count)
+            if found:
+                found[-1] = (*found[-1][:3], place[len(own) :])
+            found.append((row, node, factors, np.zeros(0, dtype=np.intp)))
+            below = row * count + self.tree.parent[node]
+        return found[::-1]
 
     def loss(self, rates: Array) -> tuple[float, Array]:
         """As `NodeCounts.loss`."""
-        held = Posterior.of(self.tree, rates)
-        leaves, total, root = held.alone[1:], held.below[0], held.alone[0]
-        spend(calls=20, entries=4.0 * self.queries.nnz)
-        height = self.queries @ leaves / total
-        value = self._squares @ leaves + self.costs @ height**2 * (root - total)
-        rest = height * (root / total - 1)
-        moved = self._squares + 2 * ((self.costs * rest) @ self.queries) + self.costs @ rest**2
-        return float(value), np.append(self.costs @ (height * root) ** 2, np.maximum(moved, 0.0) * leaves**2)
+        held, tree, size = Posterior.of(self.tree, rates), self.tree, len(rates)
+        alone, safe = held.alone, np.where(held.below > 0, held.below, 1.0)
+        spend(calls=3.0 * len(tree.levels), entries=60.0 * size + 40.0 * sum(len(level[0]) for level in self._levels))
+        heights, means, value = [level[2] for level in self._levels], [], 0.0
+        for depth in range(len(self._levels) - 1, 0, -1):
+            row, node, _, up = self._levels[depth]
+            upper_row, upper = self._levels[depth - 1][:2]
+            weighted = heights[depth] * alone[node]
+            mean = np.bincount(up, weighted, minlength=len(upper)) / safe[upper]
+            value += float(self.costs[row] @ (heights[depth] * weighted) - self.costs[upper_row] @ (mean**2 * safe[upper]))
+            heights[depth - 1] = heights[depth - 1] + mean
+            means.append(mean)
+        row, node = self._levels[0][:2]
+        value += float(self.costs[row] @ (heights[0] ** 2 * alone[0]))
+        known, moved = heights[0] * alone[0], np.zeros(size)
+        moved[0] = self.costs[row] @ known**2
+        for depth, mean in enumerate(reversed(means), start=1):
+            (upper_row, upper), (row, node, _, up) = self._levels[depth - 1][:2], self._levels[depth]
+            nodes, cost, above = tree.levels[depth], self.costs[row], tree.parent[tree.levels[depth]]
+            off, over = heights[depth] - mean[up], known / safe[upper]
+            shared_cost = self.costs[upper_row] * mean
+            rest = np.bincount(upper, shared_cost * mean, minlength=size) - 2 * np.bincount(
+                upper, shared_cost * over, minlength=size
+            )
+            own = np.bincount(node, cost * (off**2 - mean[up] ** 2 + 2 * over[up] * heights[depth]), minlength=size)
+            moved[nodes] = alone[nodes] ** 2 * (own[nodes] + rest[above] + moved[above] / safe[above] ** 2)
+            known = alone[node] * (off + over[up])
+        return value, np.maximum(moved, 0.0)
 
 
-TreeLoss = NodeCounts | FlatQueries | LeafQueries
+TreeLoss = NodeCounts | NodeSums
 
 
 def descended(asked: TreeLoss, rates: Array, budget: float, steps: int, settled: float = SETTLED) -> tuple[float, Array]:
@@ -253,7 +294,8 @@ def descended(asked: TreeLoss, rates: Array, budget: float, steps: int, settled:
     for _ in range(steps):
         if is_over():
             break
-        aim = shared(asked.tree, slopes * np.sinh(rates) * rates**3 / 2, budget)
+        costs = slopes * np.sinh(rates) * rates**3 / 2
+        aim = shared(asked.tree, costs, budget) if not asked.even else evenly_shared(asked.tree, costs, rates > 0, budget)
         part = 1.0
         for _ in range(BACK):
             point = rates + part * (aim - rates)

@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from designer import Problem, ReportProblem, StructuredWorkload, Workload, design, invariants, metrics
 from designer.certificate.frozen import FrozenMechanism
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
 from designer.domains.products_plan import design_structured
+from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.problem.domain import Domain
 from designer.relations.metrics.presence import Presence
@@ -62,6 +65,9 @@ MADE: Mapping[str, Callable[[Names], FrozenMechanism]] = {
     "dp-designer/lattice-mechanism": lambda names: _of(names, invariants.total(4).protect(0.5), "lattice_laplace", shape="l1"),
     "dp-designer/row-mechanism": lambda names: _of(names, invariants.margins((2, 2)).protect(0.5, 2), "lattice_rows"),
     "dp-designer/staircase-mechanism": lambda names: _of(names, metrics.uniform(4, 1.0), "staircase"),
+    "dp-designer/hierarchy-mechanism": lambda names: HierarchyMechanism(
+        "hierarchy", _asked(names), metrics.add_remove(4, 1.0), np.eye(4), np.ones(4)
+    ),
     "dp-designer/structured-mechanism": lambda names: design_structured(
         StructuredWorkload.tables(_domain(names), [[names[0]], [names[0], names[3]]]), Presence(mu=0.5)
     ),

@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,21 @@ def additive(core: Core, x: np.ndarray) -> Law:
         else:
             reach = math.ceil(8 / rate)
             laws.append({z: normal.cdf((z + 0.5) * rate) - normal.cdf((z - 0.5) * rate) for z in range(-reach, reach + 1)})
+    return {tuple(exact + np.array(z)): p for z, p in independent(laws).items()}
+
+
+def hierarchy(core: Core, x: np.ndarray) -> Law:
+    """Counts of groups plus integers, each by itself; the answers follow from them."""
+    size = len(core["workload"]["elements"])
+    if "ranges" in core["groups"]:
+        ends = zip(core["groups"]["ranges"]["starts"], core["groups"]["ranges"]["ends"], strict=True)
+        groups = [range(start, end) for start, end in ends]
+    else:
+        rows = core["groups"]["rows"]
+        groups = [rows["columns"][a:b] for a, b in pairwise(rows["starts"])]
+    assert all(0 <= i < size for group in groups for i in group)
+    exact = np.array([sum(x[i] for i in group) for group in groups])
+    laws = [integers(lambda z, r=rate: r * abs(z)) for rate in core["rates"]]
     return {tuple(exact + np.array(z)): p for z, p in independent(laws).items()}
 
 
@@ -230,6 +245,7 @@ LAWS: dict[str, Callable[[Core, np.ndarray], Law]] = {
     "dp-designer/lattice-mechanism": kernel,
     "dp-designer/row-mechanism": rows,
     "dp-designer/staircase-mechanism": staircase,
+    "dp-designer/hierarchy-mechanism": hierarchy,
     "dp-designer/structured-mechanism": structured,
     "dp-designer/marginals": marginals,
     "dp-designer/odds-ratio-test": odds_ratio,

@@ -22,6 +22,7 @@ from designer.lattice.chain import ChainPlan
 from designer.lattice.mechanism import LatticeMechanism
 from designer.local.mechanism import Channel
 from designer.local.peaks import LossRule
+from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.odds_ratio.umpu import Margins
 from designer.problem.domain import Domain
@@ -52,6 +53,7 @@ FORMATS = {
     "table": "dp-designer/table-plan",
     "lattice": "dp-designer/lattice-mechanism",
     "staircase": "dp-designer/staircase-mechanism",
+    "hierarchy": "dp-designer/hierarchy-mechanism",
     "marginals": "dp-designer/marginals",
     "structured": "dp-designer/structured-mechanism",
     "test": "dp-designer/odds-ratio-test",
@@ -98,6 +100,22 @@ def staircases() -> dict[str, Made]:
         "staircase coset": designed(far, "staircase", offset="best"),
         "staircase total": designed(kept, "staircase"),
         "staircase real": designed(Problem(Workload([[0, 0.3, 2.7182818]]), metrics.uniform(3, 2.0)), "staircase"),
+    }
+
+
+def hierarchies() -> dict[str, Made]:
+    """Counts of nested groups: ranges of elements where one is added, and others where one is replaced."""
+    ranges = np.vstack([np.ones(5), np.repeat(np.eye(2), [2, 3], axis=1), np.eye(5)])
+    others = ranges[:, [0, 2, 1, 3, 4]]
+    rates, halves = [0.125, *[0.25] * 2, *[0.625] * 5], [1.0, *[0.125] * 2, *[0.375] * 5]
+    running = Workload(np.tril(np.ones((5, 5))))
+    return {
+        "hierarchy ranges": partial(
+            HierarchyMechanism, "hierarchy", running, metrics.add_remove(5, 1.0), ranges, np.array(rates)
+        ),
+        "hierarchy rows": partial(
+            HierarchyMechanism, "custom", Workload(others), metrics.uniform(5, 1.0), others, np.array(halves)
+        ),
     }
 
 
@@ -229,6 +247,7 @@ def specimens() -> Lazy[FrozenMechanism]:
         "table plan": full_plan,
         **lattices(),
         **staircases(),
+        **hierarchies(),
         **linked(),
         **marginals(),
         **structured(),

@@ -55,6 +55,7 @@ COVERED = {
         "lattice-mechanism",
         "row-mechanism",
         "staircase-mechanism",
+        "hierarchy-mechanism",
         "marginals",
         "structured-mechanism",
         "odds-ratio-test",

@@ -92,7 +92,7 @@ def test_bases_and_lists_beyond_reach_are_refused_before_they_are_begun(monkeypa
         _ = counties.protect(1.0).changes
 
 
-ADDED = ("mechanism", "lattice-mechanism", "row-mechanism", "staircase-mechanism")
+ADDED = ("mechanism", "lattice-mechanism", "row-mechanism", "staircase-mechanism", "hierarchy-mechanism")
 
 
 FROM_COUNTS = [name for name in names_of(*(f"dp-designer/{form}" for form in ADDED)) if "impossible" not in name]

@@ -25,6 +25,7 @@ SECTIONS = {
     "dp-designer/marginals": "marginal tables",
     "dp-designer/structured-mechanism": "structured queries",
     "dp-designer/staircase-mechanism": "staircases",
+    "dp-designer/hierarchy-mechanism": "counts of nested groups",
     "dp-designer/mwem": "synthetic data, MWEM",
     "dp-designer/small-db": "synthetic data, SmallDB",
     "dp-designer/odds-ratio-test": "tests of odds ratios",

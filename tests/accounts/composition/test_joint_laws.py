@@ -33,6 +33,7 @@ from designer.domains.marginals_plan import design_marginals
 from designer.domains.products_noise import MeasuredProduct, StrategyMatrix
 from designer.files.kinds import KINDS
 from designer.lattice.mechanism import LatticeMechanism
+from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.mechanism.noise import Grid
 from designer.mechanism.staircase import StaircaseMechanism
 from designer.mechanism.staircase_noise import Stairs
@@ -66,12 +67,18 @@ def stairs(relation: object, unit: str) -> FrozenMechanism:
     return StaircaseMechanism("custom", ROW, relation, Stairs(Fraction(unit), 2, 1), Grid((0,)))
 
 
+def nested(relation: object, rate: float) -> FrozenMechanism:
+    """Two groups of two of the four elements."""
+    groups = [[1, 1, 0, 0], [0, 0, 1, 1]]
+    return HierarchyMechanism("custom", Workload(groups), relation, np.array(groups, dtype=float), np.full(2, rate))
+
+
 ELEMENTS = (
     *("additive", "additive gaussian", "additive rounded", "additive with delta", "lattice", "lattice gaussian", "row"),
-    *("staircase", "structured", "marginals", "odds-ratio", "mwem", "small-db", "selection", "channel"),
+    *("staircase", "hierarchy", "structured", "marginals", "odds-ratio", "mwem", "small-db", "selection", "channel"),
 )
-TIGHT = {"additive", "lattice", "staircase", "structured", "odds-ratio"}
-ROWS = ("table-plan", "table-plan pure", "additive", "staircase", "structured", "marginals", "selection")
+TIGHT = {"additive", "lattice", "staircase", "hierarchy", "structured", "odds-ratio"}
+ROWS = ("table-plan", "table-plan pure", "additive", "staircase", "hierarchy", "structured", "marginals", "selection")
 
 
 @cache
@@ -91,6 +98,7 @@ def on_elements() -> dict[str, FrozenMechanism]:
         ),
         "row": design(Problem(Workload.identity(4), TABLE.protect(0.8, 2)), "lattice_rows").mechanism,
         "staircase": stairs(metrics.uniform(4, 0.75), "3/4"),
+        "hierarchy": nested(metrics.uniform(4, 0.75), 0.375),
         "structured": StructuredMechanism(
             OVER_A, metrics.hamming(DOMAIN, [0.7, 0.4]), "laplace", {0: (ONES,)}, (MeasuredProduct({0: 0}, 0.35),), (0,)
         ),
@@ -115,6 +123,7 @@ def on_rows() -> dict[str, FrozenMechanism]:
         "table-plan pure": TablePlan([PureSum("size", everything, measure=amount, scale=4)]),
         "additive": noisy(appears, 0.25),
         "staircase": stairs(metrics.add_remove(4, 0.625), "5/8"),
+        "hierarchy": nested(metrics.add_remove(4, 0.625), 0.625),
         "structured": StructuredMechanism(
             OVER_A, Presence(epsilon=0.5), "laplace", {0: (ONES,)}, (MeasuredProduct({0: 0}, 0.5),), (0,)
         ),

@@ -10,18 +10,20 @@ from scipy.sparse import csr_array
 
 from solvers.programs import trees
 from solvers.programs.trees import (
-    FlatQueries,
-    LeafQueries,
     NodeCounts,
+    NodeSums,
     Posterior,
     Tree,
     begun,
     descended,
+    evenly_shared,
+    leaf_weights,
     line,
     precision,
     searched,
     shared,
     starts,
+    with_equal_leaves_merged,
 )
 
 GROUPS = Tree(np.array([-1, 0, 0, 0] + [1] * 2 + [2] * 5 + [3] * 40))
@@ -54,23 +56,45 @@ def test_least_squares_and_derivatives_are_those_of_dense_algebra(seed: int) -> 
     assert np.allclose(held.covariances(queries), queries @ within @ rows.T, atol=1e-10)
     assert np.allclose(held.reconstruction(queries) @ rows, queries, atol=1e-10)
     costs = rng.uniform(0, 3, len(rows))
-    asked = LeafQueries(tree, queries, costs[:4]).loss(rates)
-    assert asked[0] == pytest.approx(costs[:4] @ np.diagonal(queries @ within @ queries.T), rel=1e-10)
-    for asked in (NodeCounts(tree, costs), LeafQueries(tree, rows, costs)):
+    sums = rng.integers(-2, 3, (4, len(rows))) * (rng.random((4, len(rows))) < 0.4)
+    asked = NodeSums(tree, csr_array(sums.astype(float)), costs[:4]).loss(rates)
+    assert asked[0] == pytest.approx(costs[:4] @ np.diagonal(sums @ rows @ within @ (sums @ rows).T), rel=1e-10)
+    assert np.allclose(asked[1], costs[:4] @ (sums @ rows @ within @ rows.T) ** 2, rtol=1e-8, atol=1e-12)
+    assert np.allclose(leaf_weights(tree, sums.astype(float)), sums @ rows)
+    for asked in (NodeCounts(tree, costs), NodeSums(tree, csr_array(np.eye(len(rows))), costs)):
         value, slopes = asked.loss(rates)
         assert value == pytest.approx(costs @ np.diagonal(rows @ within @ rows.T), rel=1e-10)
         assert np.allclose(slopes, costs @ (rows @ within @ rows.T) ** 2, rtol=1e-8, atol=1e-12)
 
 
-@pytest.mark.parametrize("root", [0.0, 0.3])
-def test_queries_of_counts_and_their_total_are_looked_at_by_their_entries(root: float) -> None:
-    rng, tree = np.random.default_rng(1), line(12, 12)
-    queries, costs = rng.integers(-1, 3, (5, 12)).astype(float), rng.uniform(0.1, 3, 5)
-    rates = np.append(root, rng.uniform(0.2, 1.5, 12))
-    known, found = (
-        kind(tree, rows, costs).loss(rates) for kind, rows in ((LeafQueries, queries), (FlatQueries, csr_array(queries)))
-    )
-    assert found[0] == pytest.approx(known[0], rel=1e-10) and np.allclose(found[1], known[1], rtol=1e-8)
+def test_equal_leaves_that_are_merged_lose_the_same_at_the_same_rates() -> None:
+    rng = np.random.default_rng(2)
+    for seed in range(20):
+        tree = random_tree(seed, 30)
+        costs = rng.integers(0, 3, len(tree.parent)).astype(float)
+        merged, place = with_equal_leaves_merged(tree, costs)
+        own = np.zeros(len(merged.parent))
+        own[place] = costs
+        rates = rng.uniform(0.1, 1.5, len(own)) * (~merged.inner | (rng.random(len(own)) < 0.6))
+        few, all_ = NodeCounts(merged, own).loss(rates), NodeCounts(tree, costs).loss(rates[place])
+        assert few[0] == pytest.approx(all_[0], rel=1e-10) and np.allclose(few[1][place], all_[1], rtol=1e-8)
+        shares = shared(merged, own, 1.0)[place]
+        assert np.allclose(shares, shared(tree, costs, 1.0), rtol=1e-10)
+        assert np.array_equal(merged.leaf_counts[place][tree.inner], tree.leaf_counts[tree.inner])
+
+
+def test_rates_that_are_even_are_the_best_of_their_kind() -> None:
+    """Against a search over all rates of a line of 27 leaves, whose running totals are asked."""
+    tree = line(27, 3)
+    sums = csr_array(np.tril(np.ones((27, 27))) @ np.eye(len(tree.parent))[tree.leaves])
+    asked = NodeSums(tree, sums, np.ones(27), even=True)
+    start = evenly_shared(tree, np.ones(len(tree.parent)), tree.depth > 0, 1.0)
+    value, rates = descended(asked, start, 1.0, 100)
+    assert rates[0] == 0 and all(np.ptp(rates[nodes]) == 0 for nodes in tree.levels)
+    assert sum(rates[nodes[0]] for nodes in tree.levels) == pytest.approx(1)
+    grid = [(a, b, 1 - a - b) for a in np.linspace(0, 0.99, 100) for b in np.linspace(0, 0.99, 100) if a + b < 0.995]
+    best = min(asked.loss(np.array([0.0, *three])[tree.depth])[0] for three in grid)
+    assert best * 0.995 < value <= best * (1 + 1e-9)
 
 
 def test_a_worked_tree_has_the_values_that_were_worked_out() -> None:

@@ -1,0 +1,98 @@
+"""The frozen hierarchy: its certificate is the sum of rates along each path, its file gives it back, its release follows."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from designer import Workload, load, metrics
+from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
+from designer.certificate.frozen import to_spec
+from designer.mechanism.hierarchy import HierarchyMechanism
+
+GROUPS = np.vstack([np.ones(9), np.repeat(np.eye(3), [2, 3, 4], axis=1), np.eye(9)])
+RATES = np.array([0.125, *[0.25] * 3, *[0.625] * 9])
+
+
+def hierarchy(rates: np.ndarray = RATES, relation: object = None, **options: object) -> HierarchyMechanism:
+    held = metrics.add_remove(9, 1.0) if relation is None else relation
+    return HierarchyMechanism("hierarchy", Workload(GROUPS), held, GROUPS, rates, **options)
+
+
+def test_the_certificate_is_the_sum_along_each_path() -> None:
+    assert hierarchy().privacy.ratio == 1
+    with pytest.raises(NotPrivate, match=r"a record of e2 appears spends its budget 1\.0 1\.0625 times"):
+        hierarchy(RATES + 0.0625 * (np.arange(13) == 2))
+    budgets = [Fraction(k, 2) for k in range(2, 11)]
+    some = hierarchy(relation=metrics.add_remove(9, list(map(float, budgets))))
+    assert some.privacy.ratio == max(1 / budget for budget in budgets)
+    moved = hierarchy(np.array([5.0, *[0.125] * 3, *[0.375] * 9]), metrics.uniform(9, 1.0))
+    assert moved.privacy.ratio == 1
+    losses = moved.privacy_loss([[1, -1, *[0] * 7], [1, 0, -1, *[0] * 6], [0] * 9])
+    assert losses.tolist() == [0.75, 1.0, 0.0] and hierarchy().privacy_loss(np.eye(9)[0]) == 1
+    assert hierarchy().privacy_loss(answers=GROUPS[:, 4]) == pytest.approx(1)
+
+
+def test_a_release_holds_the_noisy_counts_and_answers_that_agree() -> None:
+    mechanism = hierarchy()
+    released = mechanism.release(np.arange(9))
+    assert released.multiples is not None and len(released.multiples) == 13
+    assert released.answers[0] == pytest.approx(released.answers[1:4].sum())
+    assert released.answers[3] == pytest.approx(released.answers[9:].sum())
+    again = mechanism._release_of(released.multiples)
+    assert np.array_equal(again.answers, released.answers)
+    noise = mechanism.simulate(40_000, 1)
+    assert np.asarray(noise.var(axis=0)) == pytest.approx(mechanism.query_variances(), rel=0.06)
+    assert np.abs(noise.mean(axis=0)).max() < 0.05
+    assert np.asarray(np.abs(noise).mean(axis=0)) == pytest.approx(mechanism.query_mean_absolutes(), rel=0.06)
+
+
+def test_intervals_hold_as_often_as_they_say() -> None:
+    mechanism = hierarchy()
+    noise = np.abs(mechanism.simulate(40_000, 2))
+    shares = (noise <= mechanism.margins(0.9)).mean(axis=0)
+    assert (shares >= 0.9 - 0.008).all() and shares.max() < 0.93
+    assert (noise <= mechanism.joint_margins(0.9)).all(axis=1).mean() >= 0.9 - 0.008
+
+
+def test_its_file_gives_it_back_and_an_altered_one_is_refused(tmp_path) -> None:
+    mechanism = hierarchy()
+    assert load(mechanism.save(tmp_path / "made.json")) == mechanism
+    spec = to_spec(mechanism)
+    for change in (
+        {"rates": RATES[:-1].tolist()},
+        {"groups": {"matrix": GROUPS.tolist()}},
+        {"groups": {"ranges": {"starts": [0] * 13, "ends": [9] * 13}}},
+        {"rates": [0.5, *RATES[1:].tolist()]},
+    ):
+        altered = json.loads(json.dumps(spec, default=lambda part: part.tolist() if hasattr(part, "tolist") else part))
+        altered["mechanism"] |= change
+        (tmp_path / "altered.json").write_text(json.dumps(altered))
+        with pytest.raises((InvalidSpec, InvalidProblem, NotPrivate)):
+            load(tmp_path / "altered.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rates": -RATES}, "rates of noise must be above 0"),
+        ({"rates": RATES[:5]}, r"groups: have shape \(13, 9\); give one for each of 5 rates"),
+        ({"relation": metrics.per_element(np.arange(1.0, 10.0))}, "relation: has several budgets"),
+        ({"rates": np.array([np.nan, *RATES[1:]])}, "rates"),
+    ],
+)
+def test_what_it_cannot_hold_is_refused(change: dict[str, object], words: str) -> None:
+    with pytest.raises(InvalidProblem, match=words):
+        hierarchy(**change)
+
+
+def test_a_hierarchy_that_hides_nothing_is_refused_unless_that_is_meant() -> None:
+    """The number of records, where a record is replaced."""
+    everybody = Workload(np.ones((1, 4)))
+    given = ("hierarchy", everybody, metrics.uniform(4, 1.0), np.ones((1, 4)), np.ones(1))
+    with pytest.raises(InvalidProblem, match="hides nothing"):
+        HierarchyMechanism(*given)
+    assert HierarchyMechanism(*given, allow_vacuous=True).vacuous
