@@ -144,7 +144,7 @@ class Mechanism(TakesCounts[Release]):
     def biased(self) -> dict[str, float]:
         return {name: off for name, off in zip(self.workload.queries, self._biases.tolist(), strict=True) if off}
 
-    def limits_of(self, released: Any, level: float, simultaneous: bool) -> ConfidenceLimits:
+    def _limits_of(self, released: Any, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of the answers of a release of this mechanism; see `designer.base.answer_table`."""
         if self.biased:
             raise InvalidProblem(
