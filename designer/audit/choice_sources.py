@@ -278,8 +278,8 @@ def heights_of(made: StaircaseMechanism) -> Heights | None:
     """The table of a law of peaks; None where it would be too large."""
     noise = made.noise
     assert isinstance(noise, Peaks)
-    led = coordinates([u.steps for u in made.differences], noise.basis)
-    costs = [math.floor(u.budget / noise.unit) for u in made.differences]
+    led = coordinates([u.steps for u in made._differences], noise.basis)
+    costs = [math.floor(u.budget / noise.unit) for u in made._differences]
     pairs = zip(led, costs, strict=True)
     moves = tuple((tuple(2 * way * x for x in row), cost) for row, cost in pairs for way in (1, -1))
     settled = _settled(noise, moves, DEEP / float(noise.unit))
@@ -334,7 +334,7 @@ def _stairs_source(made: StaircaseMechanism, noise: Stairs, entropy: Entropy) ->
     one = np.eye(1, dtype=np.int64)
     law = StatedLaw(lambda z: energies(z).sum(axis=1), one, np.eye(1), energies)
     words = "stairs of the frozen unit, width and top"
-    return Source("noise", words, lambda size: made.drawn.draw(size, entropy), balance_watch(law))
+    return Source("noise", words, lambda size: made._drawn.draw(size, entropy), balance_watch(law))
 
 
 def _peaks_source(made: StaircaseMechanism, noise: Peaks, heights: Heights, entropy: Entropy) -> Source:
@@ -344,7 +344,7 @@ def _peaks_source(made: StaircaseMechanism, noise: Peaks, heights: Heights, entr
     halves = np.array(noise.halves)
 
     def draw(size: int) -> Integers:
-        drawn = made.drawn.draw(size, entropy)
+        drawn = made._drawn.draw(size, entropy)
         doubled = np.rint(2 * (drawn @ dual)).astype(np.int64)
         off = (doubled @ basis != 2 * drawn).any(axis=1)
         doubled[off] = halves + 1  # no point of the coset

@@ -393,7 +393,7 @@ class AveragesLaw:
         """How they are known."""
         return self.mechanism.error_source
 
-    def limits_of(self, released: Release, level: float, simultaneous: bool) -> ConfidenceLimits:
+    def _limits_of(self, released: Release, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of the averages: the noise, and the bias of those that were asked for with one."""
         margins, law = reach_of_answers(self.mechanism, level, simultaneous)
         off = self.asked.biases(self.mechanism)

@@ -52,7 +52,7 @@ Limiting = Callable[[float, bool], ConfidenceLimits]  # from a level, and whethe
 class LawOfAnswers(Protocol):
     """What a release asks of the mechanism that made it, when intervals are wanted."""
 
-    def limits_of(self, released: Any, level: float, simultaneous: bool) -> ConfidenceLimits:
+    def _limits_of(self, released: Any, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of all answers of all tables of the release, in order; `InvalidProblem` with the reason where none is
         proven."""
 
@@ -147,7 +147,7 @@ def _told_apart(names: list[str]) -> list[str]:
 
 def _limits_of_kept(law: LawOfAnswers, released: Any, level: float, simultaneous: bool) -> ConfidenceLimits:
     """The intervals of a release; where it bounds the rows of entities, of the rows that were kept."""
-    found, row = law.limits_of(released, level, simultaneous), getattr(released, "row", None)
+    found, row = law._limits_of(released, level, simultaneous), getattr(released, "row", None)
     entity = None if row is None else row.entity
     return found if entity is None else found._replace(law=f"{found.law}; of the rows that were kept of each {entity!r}")
 

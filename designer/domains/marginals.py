@@ -333,7 +333,7 @@ class MarginalMechanism(DomainMechanism[MarginalRelease]):
     def _reach(self) -> Margins:
         return cache(reach_of_cells(self).margins)
 
-    def limits_of(self, released: Any, level: float, simultaneous: bool) -> ConfidenceLimits:
+    def _limits_of(self, released: Any, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of all cells of all requested tables, in order; see `designer.base.answer_table`."""
         answers = np.concatenate([table.ravel() for table in released.tables().values()])
         margins, law = self._reach(level, simultaneous)

@@ -469,7 +469,7 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
     def _reach(self) -> Margins:
         return cache(reach_of_terms(self).margins)
 
-    def limits_of(self, released: StructuredRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
+    def _limits_of(self, released: StructuredRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of all answers of all terms, in order; see `designer.base.answer_table`."""
         margins, law = self._reach(level, simultaneous)
         answers = np.concatenate([released.table(term).ravel() for term in range(len(self.workload.terms))])

@@ -55,6 +55,7 @@ from designer.exchange.spending import Distance, Spending, counts_alone, require
 from designer.files.kinds import KINDS
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.interface import Mechanism
+from designer.mechanism.staircase import StaircaseMechanism
 from designer.mechanism.staircase_noise import Peaks, whole_units
 from designer.problem.relation import Relation, rectangles
 from designer.relations.invariants.changes import InvariantDistance
@@ -192,14 +193,24 @@ def in_steps(mechanism: AdditiveMechanism, weights: list[Fraction]) -> list[Frac
     return [weight * mechanism.grid.step(k) for weight, k in zip(weights, places, strict=True)]
 
 
-def additive_law_parts(mechanism: Any) -> dict[str, Any]:
+def grid_law_parts(mechanism: Any) -> dict[str, Any]:
     """The parts of a document that say the law of noise on a grid, and what is made of it."""
     return {
         "exponents": list(mechanism.grid.exponents),
-        "noisy": np.flatnonzero(~mechanism.norm.silent).tolist(),
-        "law": _law_on_a_grid(mechanism),
+        "noisy": np.flatnonzero(mechanism._heard).tolist(),
+        "law": _law_on_a_grid(mechanism) if isinstance(mechanism, AdditiveMechanism) else _law_of_least_loss(mechanism),
         "reconstruction": mechanism.reconstruction,
     }
+
+
+def _law_of_least_loss(mechanism: StaircaseMechanism) -> dict[str, Any]:
+    """Stairs, or peaks with the costs of the steps that lead from them."""
+    noise = mechanism.noise
+    law = noise.to_spec()
+    if isinstance(noise, Peaks):
+        found = ((u.steps, whole_units(u.budget, noise.unit)) for u in mechanism._differences)
+        law["steps"] = [{"move": list(steps), "cost": cost} for steps, cost in found]
+    return law
 
 
 def _law_on_a_grid(mechanism: AdditiveMechanism) -> dict[str, Any]:
@@ -254,21 +265,6 @@ def lattice_law_parts(mechanism: Any) -> dict[str, Any]:
             "constraints": mechanism.relation.invariant.constraints.tolist(),
         },
         "reconstruction": mechanism.workload.dense(),
-    }
-
-
-def staircase_law_parts(mechanism: Any) -> dict[str, Any]:
-    """The same of noise of least loss: stairs, or peaks with the costs of the steps that lead from them."""
-    noise = mechanism.noise
-    law = noise.to_spec()
-    if isinstance(noise, Peaks):
-        found = ((u.steps, whole_units(u.budget, noise.unit)) for u in mechanism.differences)
-        law["steps"] = [{"move": list(steps), "cost": cost} for steps, cost in found]
-    return {
-        "exponents": list(mechanism.grid.exponents),
-        "noisy": np.flatnonzero(~mechanism.sensitivity().silent_coordinates()).tolist(),
-        "law": law,
-        "reconstruction": mechanism.reconstruction,
     }
 
 

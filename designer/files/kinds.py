@@ -14,7 +14,7 @@ ADDITIVE = MechanismKind(
     agreement="designer.mechanism.spec:CountAgreement",
     composition="designer.mechanism.spec:AdditiveComposition",
     inspection="designer.audit.deep:OfAdditive",
-    noise_law="designer.exchange.opendp:additive_law_parts",
+    noise_law="designer.exchange.opendp:grid_law_parts",
     page="designer.publish.of_linear_queries:LinearQueries",
     pictures="designer.publish.pictures.of_mechanisms:mechanism_drawings",
 )
@@ -133,12 +133,12 @@ HIERARCHY = MechanismKind(
 STAIRCASE = MechanismKind(
     format="dp-designer/staircase-mechanism",
     mechanism="designer.mechanism.staircase:StaircaseMechanism",
-    release_form="designer.mechanism.staircase:StaircaseForm",
+    release_form="designer.mechanism.spec:GridForm",
     agreement="designer.mechanism.spec:CountAgreement",
-    composition="designer.mechanism.staircase:StaircaseComposition",
+    composition="designer.mechanism.spec:GridComposition",
     inspection="designer.audit.deep:OfStaircases",
-    noise_law="designer.exchange.opendp:staircase_law_parts",
-    page="designer.publish.of_linear_queries:StaircaseQueries",
+    noise_law="designer.exchange.opendp:grid_law_parts",
+    page="designer.publish.of_linear_queries:LinearQueries",
     pictures="designer.publish.pictures.of_mechanisms:staircase_drawings",
 )
 

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.arrays import Floats, frozen, real_array
+from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign
 from designer.base.display import every_name
-from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, withholding
-from designer.base.json_text import array, flagged_vacuous
-from designer.base.run_length import in_runs, numbers_from
+from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
+from designer.base.json_text import flagged_vacuous
+from designer.base.run_length import in_runs
 from designer.base.schema import (
     DELTA,
     MATRIX,
@@ -40,16 +40,10 @@ from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, 
 from designer.certificate.frozen import SpecForm, settle_claim, warning
 from designer.certificate.guarantee import (
     ADDITIVE_FAMILIES,
-    APPROXIMATE,
     BUDGET_RANGE,
     CHANGING,
-    FLOATING_POINT,
     NOTIONS,
-    POST_PROCESSING,
-    TIMING,
-    Guarantee,
     Optimality,
-    budget_range,
     require_family,
 )
 from designer.certificate.implicit_rows import DescribedSet, certify_described, is_described
@@ -57,13 +51,13 @@ from designer.certificate.norm_kinds import NORM, norm_from_spec, norm_to_spec
 from designer.certificate.norms import Norm, require_falloff
 from designer.certificate.sensitivity import SensitivitySet
 from designer.mechanism.accuracy import answer_margins, facts_of
-from designer.mechanism.interface import Falloff, GridMechanism, fraction_lines, summary_lines
+from designer.mechanism.interface import Falloff, GridMechanism, common_parts, fraction_lines, summary_lines
 from designer.mechanism.noise import Grid, Noise, noise_for, require_sampler, require_weights
-from designer.mechanism.release import Release, kept_rows, summed
-from designer.problem.relation import BUDGETS_ADD, Relation
-from designer.problem.workload import WORKLOAD, Workload, changes_given, moved, workload_from_spec, workload_to_spec
+from designer.mechanism.release import kept_rows
+from designer.problem.relation import Relation
+from designer.problem.workload import WORKLOAD, Workload, changes_given, moved, workload_to_spec
 from designer.relations.delta_lengths import Allowed
-from designer.relations.kinds import RELATION, relation_from_spec
+from designer.relations.kinds import RELATION
 from designer.sampling.entropy import Entropy
 from designer.sampling.margins import NoiseFacts
 from designer.tradeoff.delta_rule import DeltaRule, GaussianAllowance, PureAllowance, checked_delta
@@ -92,18 +86,6 @@ ROUNDED = (
     "increases with m. ||u|| is at most the m that this allows at the budget b, rounded down, for every protected pair, those "
     "that others imply among them (docs/theory/approximate.md)."
 )
-BUDGETS_DO_NOT_ADD = (
-    "budgets of groups do not add up under one delta; the privacy loss of a change of several records states what it spends."
-)
-DELTAS_ADD = (
-    "Anything computed from a release alone keeps the guarantee. Of several releases about the same records both the budgets "
-    "and the deltas add up, pair by pair."
-)
-_SAMPLED = "Exact: random bits of the operating system, compared with probabilities in exact arithmetic."
-_ROUNDED_EXACTLY = (
-    "Exact: normal variates are computed from random bits of the operating system, as many as their rounding to the grid needs."
-)
-SAMPLING = {"exponential": _SAMPLED, "gaussian": _SAMPLED, "rounded_gaussian": _ROUNDED_EXACTLY}
 LAWS = {
     "exponential": "P(z) proportional to exp(-||z||), ||z|| {norm}",
     "gaussian": "P(z) proportional to exp(-||z||^2 / 2), ||z|| {norm}",
@@ -134,28 +116,6 @@ def theorem(falloff: Falloff, delta: float | None) -> str:
     if falloff == "exponential":
         return PURE_SHIFT if delta is None else PURE_WITH_DELTA
     return CONCENTRATED if falloff == "gaussian" else ROUNDED
-
-
-def law_words(falloff: Falloff, norm: Norm, reconstruction: Floats | None) -> str:
-    """The law of the noise in words. reconstruction: (K, R), or None."""
-    after = "" if reconstruction is None else "; the answers are a fixed linear map of the noisy measurements"
-    return f"{LAWS[falloff].format(norm=norm.sentence)}{after}"
-
-
-def notion_words(falloff: Falloff, delta: float | None) -> str:
-    """What is promised."""
-    return NOTIONS[falloff] if delta is None else APPROXIMATE.format(delta=delta)
-
-
-def protected_unit(relation: Relation, delta: float | None) -> str:
-    """What is protected, and what of groups."""
-    unit = relation.protected_unit()
-    return unit if delta is None else unit.replace(BUDGETS_ADD, BUDGETS_DO_NOT_ADD)
-
-
-def afterwards(delta: float | None) -> str:
-    """What several releases promise together."""
-    return POST_PROCESSING if delta is None else DELTAS_ADD
 
 
 def with_lengths(relation: Relation, falloff: Falloff, delta: float | None) -> Relation:
@@ -237,7 +197,6 @@ def projected_counts(workload: Workload, relation: Relation, norm: Norm) -> dict
     return {"measured": frozen(np.vstack([np.eye(size), public])), "reconstruction": frozen(rebuilt)}
 
 
-UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
 NO_NOISE = "no answer gets any noise, so every one is published exactly"
 
 
@@ -308,12 +267,12 @@ class AdditiveMechanism(GridMechanism):
                 f"mechanism: {rows} rows, {len(self.grid.exponents)} steps and a norm on {self.norm.dimension} differ; make "
                 "their numbers equal."
             )
-        for name in ("measured", "reconstruction"):
-            if getattr(self, name) is not None:
-                assign(self, **{name: real_array(getattr(self, name), name, 2)})
-        self._require_shapes()
-        integers = self.grid.multiples(measured_matrix(self))
-        assign(self, integers=frozen(integers) if isinstance(integers, np.ndarray) else integers)
+        if self.reconstruction is None and rows != self.workload.shape[0]:
+            raise InvalidProblem(
+                f"reconstruction: missing, but {rows} measured answers do not name {self.workload.shape[0]} queries; give it."
+            )
+        require_weights(self.norm)
+        self._settle_matrices()
         assign(self, privacy=self.verify().require())
         self._require_draws()
         self._require_substance()
@@ -328,21 +287,6 @@ class AdditiveMechanism(GridMechanism):
                 f"mechanism: no noise can be drawn exactly for this norm on this grid: {refusal} Choose an invertible map, "
                 "and steps of about 2^-40 noise scales."
             ) from None
-
-    def _require_shapes(self) -> None:
-        queries, elements = self.workload.shape
-        rows = len(self.grid.exponents)
-        for name, matrix, shape in (
-            ("measured", self.measured, (rows, elements)),
-            ("reconstruction", self.reconstruction, (queries, rows)),
-        ):
-            if matrix is not None and matrix.shape != shape:
-                raise InvalidProblem(f"{name}: has shape {matrix.shape}; {shape} is needed.")
-        if self.reconstruction is None and rows != queries:
-            raise InvalidProblem(
-                f"reconstruction: missing, but {rows} measured answers do not name {queries} queries; give it."
-            )
-        require_weights(self.norm)
 
     integers: NDArray[np.int64] = field(init=False, repr=False)
     privacy: PrivacyCertificate = field(init=False, repr=False)
@@ -364,24 +308,6 @@ class AdditiveMechanism(GridMechanism):
         return one and not asked.silent_coordinates().all()
 
     @property
-    def exact(self) -> tuple[str, ...]:
-        """The names of the answers that no noise reaches, up to the rounding of the reconstruction."""
-        noisy = ~self.norm.silent
-        if is_unwritten(self) and noisy.all():
-            return ()
-        if self.reconstruction is not None:
-            reach = np.abs(self.reconstruction)
-            noisy = reach[:, noisy].max(axis=1, initial=0.0) > UNHEARD * reach.max(axis=1)
-        return tuple(name for name, noise in zip(self.workload.queries, noisy, strict=True) if not noise)
-
-    @property
-    def effective(self) -> Any:
-        """The matrix whose answers the release estimates without bias, (K, N); in the form of the queries where these are
-        never written out."""
-        rounded = self.grid.values(self.integers)
-        return rounded if self.reconstruction is None else self.reconstruction @ rounded
-
-    @property
     def scales(self) -> Floats:
         """Laplace scales (l1 norms only) of answers of one measured coordinate each, (K,), else of these, (R,); 0: no noise."""
         if self.norm.map.ndim != 1:
@@ -401,10 +327,7 @@ class AdditiveMechanism(GridMechanism):
         a `SensitivitySet`, or a `DescribedSet` where the queries are never written out."""
         if is_unwritten(self):
             return DescribedSet(self._told, self.integers, np.array(self.grid.exponents, dtype=np.int64))
-        values = self.grid.values(self.integers)
-        if not self.relation.exact_on(values.T):
-            raise InvalidProblem("grid: is too fine for sums of its multiples to be floats; choose coarser steps.")
-        return SensitivitySet.of(values, self._told)
+        return super().sensitivity()
 
     @cached_property
     def _told(self) -> Relation:
@@ -419,13 +342,13 @@ class AdditiveMechanism(GridMechanism):
         answers instead, (K,) or (M, K), where it tells u; exact up to the grid.
         Infinite where the change moves what is published exactly.
         """
-        if is_unwritten(self):
-            given = changes_given(change, answers, self.workload, self.relation, measured_matrix(self))
-            differences = np.array([self.effective @ one for one in np.atleast_2d(given)]).reshape(*given.shape[:-1], -1)
-            return budgets_spent(self.norm(differences), self.falloff, self.delta)
         given = changes_given(change, answers, self.workload, self.relation, measured_matrix(self))
-        rows = self.grid.values(self.integers) if answers is None else measured_matrix(self)
-        return budgets_spent(self.norm(moved(given, rows, self.norm.silent)), self.falloff, self.delta)
+        if is_unwritten(self):
+            differences = np.array([self.effective @ one for one in np.atleast_2d(given)]).reshape(*given.shape[:-1], -1)
+        else:
+            rows = self.grid.values(self.integers) if answers is None else measured_matrix(self)
+            differences = moved(given, rows, self.norm.silent)
+        return budgets_spent(self.norm(differences), self.falloff, self.delta)
 
     def _entity_budget(self, rows: int) -> float:
         """As of every mechanism; under a delta, whose budgets do not add up, the least b with (b, delta) for `rows` times the
@@ -452,21 +375,24 @@ class AdditiveMechanism(GridMechanism):
 
     def covariance(self) -> Floats:
         """Covariance matrix of the noise in the K answers."""
-        full = np.zeros((self.norm.dimension, self.norm.dimension))
         own = self.noise.heard_covariance
-        full[np.ix_(self.noise.heard, self.noise.heard)] = np.diag(own) if own.ndim == 1 else own
-        return full if self.reconstruction is None else self.reconstruction @ full @ self.reconstruction.T
+        return self._covariance_of(np.diag(own) if own.ndim == 1 else own)
 
     @property
     def _noise_facts(self) -> NoiseFacts:
         return facts_of(self)
 
-    @withholding
-    def _release_counts(self, given: NDArray[np.int64], /) -> Release:
-        """M x is computed in exact integers."""
-        exact = self._measured.answers(given)
-        noise = self.noise.draw(1, self._release_entropy())[0]
-        return self._release_of(summed(exact, noise))
+    @property
+    def _target(self) -> Any:
+        return measured_matrix(self)
+
+    def _draws(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        return self.noise.draw(size, entropy)
+
+    @property
+    def _law_words(self) -> str:
+        after = "" if self.reconstruction is None else "; the answers are a fixed linear map of the noisy measurements"
+        return f"{LAWS[self.falloff].format(norm=self.norm.sentence)}{after}"
 
     @cached_property
     def _kept(self) -> Floats | None:
@@ -477,11 +403,6 @@ class AdditiveMechanism(GridMechanism):
     def _heard(self) -> NDArray[np.bool_]:
         """The measured coordinates that carry noise, (R,)."""
         return np.asarray(~self.norm.silent)
-
-    def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
-        """`size` draws of the noise in the K answers, (size, K)."""
-        draws: Floats = self.grid.values(self.noise.draw(size, entropy).T).T
-        return draws if self.reconstruction is None else draws @ self.reconstruction.T
 
     @cached_property
     def noise(self) -> Noise:
@@ -506,50 +427,14 @@ class AdditiveMechanism(GridMechanism):
     def from_core(cls, core: Mapping[str, Any]) -> AdditiveMechanism:
         """The mechanism of a spec, certified anew."""
         allowed = flagged_vacuous(core, keys(cls.spec_form.core) | ({"delta", "projected"} & core.keys()))
-        grid = numbers_from(core["grid"], "grid")
-        grid = grid.tolist() if isinstance(grid, np.ndarray) else grid
-        if not all(type(e) is int and abs(e) < 2000 for e in grid):
-            raise InvalidSpec(f"grid: {grid[:4]} ... must be whole exponents of two.")
         return cls(
-            family=core["family"],
-            workload=workload_from_spec(core["workload"]),
-            relation=relation_from_spec(core["relation"]),
+            **common_parts(core),
             norm=norm_from_spec(core["norm"]),
-            grid=Grid(tuple(grid)),
             falloff=core["falloff"],
-            measured=None if core["measured"] is None else array(core["measured"], 2, "measured"),
-            reconstruction=None if core["reconstruction"] is None else array(core["reconstruction"], 2, "reconstruction"),
             allow_vacuous=allowed,
             delta=core.get("delta"),
             projected=asks_for_projection(core),
         )
-
-    def _statement(self) -> Guarantee:
-        """The statement of what is promised."""
-        law = law_words(self.falloff, self.norm, self.reconstruction)
-        return Guarantee(
-            unit=protected_unit(self.relation, self.delta),
-            relation=self.relation.sentence(),
-            unprotected=self._unprotected(),
-            notion=notion_words(self.falloff, self.delta),
-            parameters=self._parameters(),
-            mechanism=f"Family {self.family}: integer noise on a grid, {law}.",
-            sampling=SAMPLING[self.falloff],
-            floating_point=FLOATING_POINT,
-            timing=TIMING,
-            post_processing=afterwards(self.delta),
-            fingerprint=self.fingerprint,
-        )
-
-    def _parameters(self) -> dict[str, float | int | None]:
-        least, most = budget_range(self.relation)
-        return {
-            "smallest_budget": least,
-            "largest_finite_budget": most,
-            "worst_ratio": self.privacy.ratio,
-            **({} if self.delta is None else {"delta": self.delta}),
-            **self.relation.facts(),
-        }
 
     def _unprotected(self) -> tuple[str, ...]:
         silent = [

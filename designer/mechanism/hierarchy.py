@@ -17,35 +17,28 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import assign
-from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
 from designer.base.json_text import array, flagged_vacuous
 from designer.base.run_length import in_runs, numbers_from, or_runs
 from designer.base.schema import POSITIVE, VACUOUS, Named, either, keys, list_of, needs_one_of, one_of, record
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate
-from designer.certificate.frozen import SpecForm, warning
+from designer.certificate.frozen import SpecForm
 from designer.certificate.guarantee import (
     BUDGET_RANGE,
     CHANGING,
-    FLOATING_POINT,
     HIERARCHY_FAMILIES,
-    NOTIONS,
-    TIMING,
-    Guarantee,
     Optimality,
-    budget_range,
     require_family,
 )
 from designer.certificate.implicit_rows import DescribedSet, certify_described
 from designer.certificate.norms import Norm, weighted_l1
-from designer.mechanism.additive import PURE_SHIFT, SAMPLING, law_words
-from designer.mechanism.composition import Composition, Protected
+from designer.mechanism.additive import LAWS, PURE_SHIFT
 from designer.mechanism.interface import Falloff, GridMechanism
 from designer.mechanism.nesting import Nesting, described_rows, require_rates
 from designer.mechanism.noise import Grid, Noise, noise_for
-from designer.mechanism.release import Release, summed
-from designer.mechanism.spec import GridForm, OnAGrid
+from designer.mechanism.release import Release
+from designer.mechanism.spec import GridComposition, GridForm
 from designer.problem.compressed_rows import Matrix, written_out
-from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
 from designer.problem.workload import (
     RANGES,
@@ -61,7 +54,6 @@ from designer.problem.workload import (
 from designer.relations.kinds import RELATION, relation_from_spec
 from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.margins import NoiseFacts
-from designer.tradeoff.costs import Cost
 
 MOST_DRAWN = 2**27  # numbers that a mean absolute error is drawn from
 DRAWS = 2000
@@ -170,8 +162,19 @@ class HierarchyMechanism(GridMechanism):
         return self.workload.matrix
 
     @property
+    def exact(self) -> tuple[str, ...]:
+        return ()
+
+    @property
     def _heard(self) -> NDArray[np.bool_]:
         return np.ones(len(self.rates), dtype=bool)
+
+    @property
+    def _law_words(self) -> str:
+        return f"{LAWS[self.falloff].format(norm=self.norm.sentence)}{CONSISTENT}"
+
+    def _draws(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        return self.noise.draw(size, entropy)
 
     @property
     def _tells_multiples(self) -> bool:
@@ -232,12 +235,6 @@ class HierarchyMechanism(GridMechanism):
         words = "quantiles of the law of each answer" if tight else "bounds by exponential moments"
         return NoiseFacts(words, tight, len(self.rates))
 
-    @withholding
-    def _release_counts(self, given: NDArray[np.int64], /) -> Release:
-        """Counts of groups are added up in exact integers, and so is their noise."""
-        exact = self._measured.answers(given)
-        return self._release_of(summed(exact, self.noise.draw(1, self._release_entropy())[0]))
-
     def _release_of(self, multiples: Sequence[int]) -> Release:
         counts = np.array([float(number) for number in multiples])
         answers = frozen(self.nesting.answers(counts[:, None])[:, 0])
@@ -271,46 +268,16 @@ class HierarchyMechanism(GridMechanism):
             allow_vacuous=allowed,
         )
 
-    def _statement(self) -> Guarantee:
-        """The statement of what is promised."""
-        least, most = budget_range(self.relation)
-        return Guarantee(
-            unit=self.relation.protected_unit(),
-            relation=self.relation.sentence(),
-            unprotected=(*warning(self), *self.relation.unprotected()),
-            notion=NOTIONS[self.falloff],
-            parameters={
-                "smallest_budget": least,
-                "largest_finite_budget": most,
-                "worst_ratio": self.privacy.ratio,
-                **self.relation.facts(),
-            },
-            mechanism=f"Family {self.family}: integer noise on a grid, {law_words(self.falloff, self.norm, None)}{CONSISTENT}.",
-            sampling=SAMPLING[self.falloff],
-            floating_point=FLOATING_POINT,
-            timing=TIMING,
-            fingerprint=self.fingerprint,
-        )
-
 
 class HierarchyForm(GridForm):
     """Answers by the names of their queries, and the noisy counts of the groups."""
 
-    def published(self, mechanism: OnAGrid, released: Release) -> list[dict[str, Any]]:
+    def published(self, mechanism: GridMechanism, released: Release) -> list[dict[str, Any]]:
         return []
 
 
-class HierarchyComposition(Composition[HierarchyMechanism]):
-    """Pure: budgets add; every record moves a count by one."""
-
-    def protected(self, made: HierarchyMechanism) -> Protected:
-        return made.relation
-
-    def counted(self, made: HierarchyMechanism) -> Universe:
-        return made.universe
-
-    def of_budget(self, made: HierarchyMechanism, budget: Fraction) -> Cost:
-        return Cost.pure(budget)
+class HierarchyComposition(GridComposition[HierarchyMechanism]):
+    """The same; every record moves a count by one."""
 
     def noise_of_laplace(self, made: HierarchyMechanism) -> Iterable[tuple[Fraction, int | None]]:
         return [(Fraction(rate), 1) for rate in np.unique(made.rates).tolist()]

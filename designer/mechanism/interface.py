@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, singledispatch
 from typing import Any, Literal
@@ -14,24 +14,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.answer_table import ConfidenceLimits, symmetric_limits
-from designer.base.arrays import Floats, frozen
-from designer.base.checks import count, probability, shown
+from designer.base.arrays import Floats, frozen, real_array
+from designer.base.checks import assign, count, probability, shown
 from designer.base.display import at_most, in_markdown, printed
-from designer.base.errors import InvalidProblem
+from designer.base.errors import InvalidProblem, InvalidSpec, withholding
+from designer.base.json_text import array
 from designer.base.progress import step
+from designer.base.run_length import numbers_from
 from designer.certificate import frozen as facts
 from designer.certificate.certificate import PrivacyCertificate
-from designer.certificate.guarantee import Optimality
+from designer.certificate.guarantee import (
+    APPROXIMATE,
+    FLOATING_POINT,
+    NOTIONS,
+    POST_PROCESSING,
+    TIMING,
+    Guarantee,
+    Optimality,
+    budget_range,
+)
 from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import SensitivitySet
 from designer.mechanism.noise import Grid
-from designer.mechanism.release import ErrorSource, Release, SimulatedNoise, answers_of, known_errors, require_no_data, tells
+from designer.mechanism.release import (
+    ErrorSource,
+    Release,
+    SimulatedNoise,
+    answers_of,
+    known_errors,
+    require_no_data,
+    summed,
+    tells,
+)
 from designer.problem.compressed_rows import difference, largest_entries
 from designer.problem.histogram import ExactRows, Universe
-from designer.problem.relation import Relation
-from designer.problem.workload import Workload
+from designer.problem.relation import BUDGETS_ADD, Relation
+from designer.problem.workload import Workload, workload_from_spec
 from designer.relations.delta_lengths import Allowed
-from designer.relations.kinds import require_listed
+from designer.relations.kinds import relation_from_spec, require_listed
 from designer.relations.records.counting import TakesCounts
 from designer.sampling.entropy import Entropy, simulation_entropy
 from designer.sampling.margins import Margins, NoiseFacts, NoiseReach, seed_of
@@ -144,7 +164,7 @@ class Mechanism(TakesCounts[Release]):
     def biased(self) -> dict[str, float]:
         return {name: off for name, off in zip(self.workload.queries, self._biases.tolist(), strict=True) if off}
 
-    def limits_of(self, released: Any, level: float, simultaneous: bool) -> ConfidenceLimits:
+    def _limits_of(self, released: Any, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of the answers of a release of this mechanism; see `designer.base.answer_table`."""
         if self.biased:
             raise InvalidProblem(
@@ -244,22 +264,150 @@ def design_lines(mechanism: Mechanism) -> list[str]:
     return [*facts.summary_lines(mechanism), *ball, error, *([f"             {source}"] if source else [])]
 
 
+UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
+BUDGETS_DO_NOT_ADD = (
+    "budgets of groups do not add up under one delta; the privacy loss of a change of several records states what it spends."
+)
+DELTAS_ADD = (
+    "Anything computed from a release alone keeps the guarantee. Of several releases about the same records both the budgets "
+    "and the deltas add up, pair by pair."
+)
+_SAMPLED = "Exact: random bits of the operating system, compared with probabilities in exact arithmetic."
+_ROUNDED_EXACTLY = (
+    "Exact: normal variates are computed from random bits of the operating system, as many as their rounding to the grid needs."
+)
+SAMPLING = {"exponential": _SAMPLED, "gaussian": _SAMPLED, "rounded_gaussian": _ROUNDED_EXACTLY}
 ROWS_SHOWN = 12
 UNMOVED, FAINT = "no protected change moves it", "its noise is smaller than floats tell, so it hides nothing"
 
 
 class GridMechanism(Mechanism):
-    """Noise on the grid of the measured queries; answers are rebuilt from noisy multiples of its steps, in sentences for
-    people beside the certificate."""
+    """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise of some law in steps of this grid.
+
+    grid: the steps of M and z. measured: M before rounding, (R, N); None for the queries themselves. reconstruction: (K, R);
+    None for the identity. integers: M in steps. Subclasses have the law, what it proves and its moments.
+    """
 
     grid: Grid
-    integers: NDArray[np.int64]
+    measured: Floats | None
     reconstruction: Floats | None
+    integers: NDArray[np.int64]
 
     @property
     @abstractmethod
     def _heard(self) -> NDArray[np.bool_]:
         """The measured coordinates that carry noise, (R,)."""
+
+    @property
+    @abstractmethod
+    def _law_words(self) -> str:
+        """The law of the noise in words."""
+
+    @abstractmethod
+    def _draws(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        """`size` draws of z in steps of the grid, (size, R)."""
+
+    @property
+    def _coset(self) -> tuple[list[int], NDArray[Any] | None]:
+        """One vector that the noise of the heard coordinates can be, (s,), and rows that generate the differences of any two,
+        (r, s); None for rows where they are all whole vectors."""
+        return [0] * int(self._heard.sum()), None
+
+    @property
+    def _target(self) -> Any:
+        """The measured matrix before rounding, (R, N)."""
+        return self.workload.dense() if self.measured is None else self.measured
+
+    @property
+    def _told(self) -> Relation:
+        """The relation that differences are held against."""
+        return self.relation
+
+    def _settle_matrices(self) -> None:
+        """Refuse matrices that do not fit, and round what is measured to the grid."""
+        for name in ("measured", "reconstruction"):
+            if getattr(self, name) is not None:
+                assign(self, **{name: real_array(getattr(self, name), name, 2)})
+        (queries, elements), rows, target = self.workload.shape, len(self.grid.exponents), self._target
+        rebuilding = (rows, rows) if self.reconstruction is None else self.reconstruction.shape
+        for name, found, shape in (
+            ("measured", target.shape, (rows, elements)),
+            ("reconstruction", rebuilding, (queries, rows)),
+        ):
+            if found != shape:
+                raise InvalidProblem(f"{name}: has shape {found}; {shape} is needed.")
+        integers = self.grid.multiples(target)
+        assign(self, integers=frozen(integers) if isinstance(integers, np.ndarray) else integers)
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """The names of the answers that no noise reaches, up to the rounding of the reconstruction."""
+        noisy = self._heard
+        if self.reconstruction is None and noisy.all():
+            return ()
+        if self.reconstruction is not None:
+            reach = np.abs(self.reconstruction)
+            noisy = reach[:, noisy].max(axis=1, initial=0.0) > UNHEARD * reach.max(axis=1)
+        return tuple(name for name, noise in zip(self.workload.queries, noisy, strict=True) if not noise)
+
+    @property
+    def effective(self) -> Any:
+        """The matrix whose answers the release estimates without bias, (K, N); in the form of the queries where these are
+        never written out."""
+        rounded = self.grid.values(self.integers)
+        return rounded if self.reconstruction is None else self.reconstruction @ rounded
+
+    def sensitivity(self) -> Any:
+        """The differences that must be hidden in the measured answers, as they are on the grid."""
+        values = self.grid.values(self.integers)
+        if not self.relation.exact_on(values.T):
+            raise InvalidProblem("grid: is too fine for sums of its multiples to be floats; choose coarser steps.")
+        return SensitivitySet.of(values, self._told)
+
+    def _covariance_of(self, inner: Floats) -> Floats:
+        """Covariance matrix of the noise in the K answers. inner: that in the coordinates with noise, (s, s)."""
+        heard = np.flatnonzero(self._heard)
+        full = np.zeros((len(self._heard), len(self._heard)))
+        full[np.ix_(heard, heard)] = inner
+        return full if self.reconstruction is None else self.reconstruction @ full @ self.reconstruction.T
+
+    def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
+        """`size` draws of the noise in the K answers, (size, K)."""
+        draws: Floats = self.grid.values(self._draws(size, entropy).T).T
+        return draws if self.reconstruction is None else draws @ self.reconstruction.T
+
+    @withholding
+    def _release_counts(self, given: NDArray[np.int64], /) -> Release:
+        """M x is computed in exact integers, and so is the sum with the noise."""
+        exact = self._measured.answers(given)
+        noise = self._draws(1, self._release_entropy())[0]
+        return self._release_of(summed(exact, noise))
+
+    def _statement(self) -> Guarantee:
+        """The statement of what is promised."""
+        unit, (least, most) = self.relation.protected_unit(), budget_range(self.relation)
+        return Guarantee(
+            unit=unit if self.delta is None else unit.replace(BUDGETS_ADD, BUDGETS_DO_NOT_ADD),
+            relation=self.relation.sentence(),
+            unprotected=self._unprotected(),
+            notion=NOTIONS[self.falloff] if self.delta is None else APPROXIMATE.format(delta=self.delta),
+            parameters={
+                "smallest_budget": least,
+                "largest_finite_budget": most,
+                "worst_ratio": self.privacy.ratio,
+                **({} if self.delta is None else {"delta": self.delta}),
+                **self.relation.facts(),
+            },
+            mechanism=f"Family {self.family}: integer noise on a grid, {self._law_words}.",
+            sampling=SAMPLING[self.falloff],
+            floating_point=FLOATING_POINT,
+            timing=TIMING,
+            post_processing=POST_PROCESSING if self.delta is None else DELTAS_ADD,
+            fingerprint=self.fingerprint,
+        )
+
+    def _unprotected(self) -> tuple[str, ...]:
+        return (*facts.warning(self), *self.relation.unprotected())
 
     @property
     def _kept(self) -> Floats | None:
@@ -282,6 +430,21 @@ class GridMechanism(Mechanism):
     def _tells_multiples(self) -> bool:
         """Whether a release holds the multiples; see `designer.mechanism.release.tells`."""
         return getattr(self, "projected", False) or tells(self.reconstruction, self._heard, self.integers, self.relation)
+
+
+def common_parts(core: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a core that every law on a grid has, as its constructor takes them."""
+    grid = numbers_from(core["grid"], "grid")
+    grid = grid.tolist() if isinstance(grid, np.ndarray) else grid
+    if not all(type(e) is int and abs(e) < 2000 for e in grid):
+        raise InvalidSpec(f"grid: {grid[:4]} ... must be whole exponents of two.")
+    return {
+        "family": core["family"],
+        "workload": workload_from_spec(core["workload"]),
+        "relation": relation_from_spec(core["relation"]),
+        "grid": Grid(tuple(grid)),
+        **{k: None if core[k] is None else array(core[k], 2, k) for k in ("measured", "reconstruction")},
+    }
 
 
 design_lines.register(GridMechanism, facts.summary_lines)

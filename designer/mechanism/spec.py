@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import shown
@@ -35,7 +34,7 @@ from designer.certificate.by_length import ByLength
 from designer.certificate.norms import Norm
 from designer.mechanism.additive import WITH_DELTA, AdditiveMechanism, is_unwritten
 from designer.mechanism.composition import Composition, Protected, cost_of_falloff
-from designer.mechanism.noise import Grid
+from designer.mechanism.interface import GridMechanism, Mechanism
 from designer.mechanism.release import Release, kept_rows
 from designer.problem.compressed_rows import IntervalRows, entries_of, extremes, rows_of
 from designer.problem.histogram import Universe
@@ -52,32 +51,10 @@ MEASURED = noted(
     or_null(record({"exponents": list_of(whole()), "multiples": list_of(whole())})),
 )
 MOST_NAMED = 8
+G = TypeVar("G", bound=GridMechanism)
 
 
-class OnAGrid(Protocol):
-    """A mechanism whose answers follow from whole multiples of steps."""
-
-    @property
-    def workload(self) -> Workload: ...
-    @property
-    def relation(self) -> Relation: ...
-    @property
-    def grid(self) -> Grid: ...
-    @property
-    def reconstruction(self) -> Floats | None: ...
-    @property
-    def integers(self) -> NDArray[np.int64]: ...
-    @property
-    def _heard(self) -> NDArray[np.bool_]: ...
-    @property
-    def _tells_multiples(self) -> bool: ...
-    @property
-    def exact(self) -> tuple[str, ...]: ...
-    def standard_errors(self) -> Floats: ...
-    def _release_of(self, multiples: list[int]) -> Release: ...
-
-
-class GridForm(ReleaseForm[OnAGrid, Release]):
+class GridForm(ReleaseForm[GridMechanism, Release]):
     """Answers by the names of their queries."""
 
     schema: ClassVar[ReleaseKeys] = {"answers": BY_NAME, "standard_errors": BY_NAME, "measured": MEASURED}
@@ -86,7 +63,7 @@ class GridForm(ReleaseForm[OnAGrid, Release]):
         "Every answer, standard error and exactly published statistic is the one that follows from these multiples.",
     )
 
-    def content(self, mechanism: OnAGrid, released: Release) -> dict[str, Any]:
+    def content(self, mechanism: GridMechanism, released: Release) -> dict[str, Any]:
         names = mechanism.workload.queries
         multiples = released.multiples
         return {
@@ -97,19 +74,19 @@ class GridForm(ReleaseForm[OnAGrid, Release]):
             else {"exponents": list(mechanism.grid.exponents), "multiples": list(multiples)},
         }
 
-    def unchecked(self, mechanism: OnAGrid) -> tuple[str, ...]:
+    def unchecked(self, mechanism: GridMechanism) -> tuple[str, ...]:
         if mechanism._tells_multiples:
             return ()
         return ("Whether the answers are on the grid: they do not determine what was measured, so that is not in the file.",)
 
-    def published(self, mechanism: OnAGrid, released: Release) -> list[dict[str, Any]]:
+    def published(self, mechanism: GridMechanism, released: Release) -> list[dict[str, Any]]:
         return [
             *_exact_answers(mechanism, released),
             *_number_of_records(mechanism, released),
             *_kept_statistics(mechanism, released),
         ]
 
-    def rebuilt(self, mechanism: OnAGrid, content: Mapping[str, Any]) -> Release:
+    def rebuilt(self, mechanism: GridMechanism, content: Mapping[str, Any]) -> Release:
         if not mechanism._tells_multiples:
             return _as_answered(mechanism, content["answers"])
         if not isinstance(content["measured"], dict):
@@ -118,18 +95,13 @@ class GridForm(ReleaseForm[OnAGrid, Release]):
         self._require_reachable(mechanism, multiples)
         return mechanism._release_of(multiples)
 
-    def coset(self, mechanism: OnAGrid) -> tuple[list[int], NDArray[Any] | None]:
-        """One vector that the noise of the heard coordinates can be, (s,), and rows that generate the differences of any two,
-        (r, s); None for rows where they are all whole vectors."""
-        return [0] * int(mechanism._heard.sum()), None
-
-    def _require_reachable(self, mechanism: OnAGrid, multiples: list[int]) -> None:
+    def _require_reachable(self, mechanism: GridMechanism, multiples: list[int]) -> None:
         """The multiples are `M x + z` for whole counts x and some z on the coset of the noise: less its offset, a whole
         combination of the columns of M and of the rows of its lattice."""
         heard, silent = np.flatnonzero(mechanism._heard), np.flatnonzero(~mechanism._heard)
         if any(multiples[k] < 0 <= rows_of(mechanism.integers, [k]).min() for k in silent):
             raise InvalidSpec(f"measured.multiples: a number without noise is below 0, which no counts give; {RESTORE}")
-        offset, lattice = self.coset(mechanism)
+        offset, lattice = mechanism._coset
         places = silent if lattice is None else np.concatenate([heard, silent])
         wanted = [multiples[k] for k in places]
         if not wanted:
@@ -142,7 +114,7 @@ class GridForm(ReleaseForm[OnAGrid, Release]):
             raise InvalidSpec(f"measured.multiples: no counts and no noise of this mechanism add up to them; {RESTORE}")
 
 
-def _as_answered(mechanism: OnAGrid, answers: Any) -> Release:
+def _as_answered(mechanism: GridMechanism, answers: Any) -> Release:
     """A release whose measured numbers are not told: the answers as they are, by the names of the queries."""
     names = mechanism.workload.queries
     floats = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
@@ -155,7 +127,7 @@ def _as_answered(mechanism: OnAGrid, answers: Any) -> Release:
     return Release(np.array(values), names, blank.guarantee, blank.fingerprint, kept=blank.kept, law=blank.law)
 
 
-def _exact_answers(mechanism: OnAGrid, released: Release) -> list[dict[str, Any]]:
+def _exact_answers(mechanism: GridMechanism, released: Release) -> list[dict[str, Any]]:
     """The answers that no noise reaches."""
     place = {name: k for k, name in enumerate(mechanism.workload.queries)}
     found = []
@@ -168,7 +140,7 @@ def _exact_answers(mechanism: OnAGrid, released: Release) -> list[dict[str, Any]
     return found
 
 
-def _number_of_records(mechanism: OnAGrid, released: Release) -> list[dict[str, Any]]:
+def _number_of_records(mechanism: GridMechanism, released: Release) -> list[dict[str, Any]]:
     """What measured numbers without noise tell of it, where every record counts alike in one of them."""
     if mechanism.reconstruction is None or released.multiples is None:
         return []
@@ -177,7 +149,7 @@ def _number_of_records(mechanism: OnAGrid, released: Release) -> list[dict[str, 
     return [told("number of records", alike[0])] if alike else []
 
 
-def _kept_statistics(mechanism: OnAGrid, released: Release) -> list[dict[str, Any]]:
+def _kept_statistics(mechanism: GridMechanism, released: Release) -> list[dict[str, Any]]:
     """The statistics of the answers that are those of the true counts."""
     kept = np.zeros((0, 0)) if released.kept is None else released.kept
     known = known_statistics(mechanism.relation)
@@ -210,25 +182,16 @@ def _whole_sum(row: list[float], answers: Floats) -> int | float:
 Exact = list[tuple[Any, Any]]
 
 
-class WorkloadAndRelation(Protocol):
-    """What was asked of which elements."""
-
-    @property
-    def workload(self) -> Workload: ...
-    @property
-    def relation(self) -> Relation: ...
-
-
-class CountAgreement(Agreement[OnAGrid, Release]):
+class CountAgreement(Agreement[GridMechanism, Release]):
     """The counts x whose answers Q x are nearest to those that were released."""
 
-    def require(self, mechanism: OnAGrid, published: PublishedSums | None) -> None:
+    def require(self, mechanism: GridMechanism, published: PublishedSums | None) -> None:
         require_cells(mechanism.workload.shape[1], "the elements of the workload")
         _require_whole(mechanism.workload)
         rows = [] if published is None else [published_rows(mechanism, published)[0]]
         self._require_known(mechanism, rows)
 
-    def made(self, mechanism: OnAGrid, released: Release, published: PublishedSums | None, whole: bool) -> AgreeingTables:
+    def made(self, mechanism: GridMechanism, released: Release, published: PublishedSums | None, whole: bool) -> AgreeingTables:
         exact: Exact = unchanging_rows(mechanism)
         if released.kept is not None:
             kept = released.kept[(released.kept == np.rint(released.kept)).all(axis=1)]
@@ -240,7 +203,7 @@ class CountAgreement(Agreement[OnAGrid, Release]):
         found, words = agreed(asked, released.answers, released.standard_errors, exact, whole)
         return AgreeingTables((found,), ("",), words, whole)
 
-    def _require_known(self, mechanism: OnAGrid, published: list[Any]) -> None:
+    def _require_known(self, mechanism: GridMechanism, published: list[Any]) -> None:
         """Every statistic of the invariant is told by the release, or published; which are is a matter of the spec."""
         named = known_statistics(mechanism.relation)
         kept = kept_rows(mechanism.relation, mechanism.workload, mechanism._heard, mechanism.reconstruction)
@@ -257,7 +220,7 @@ class CountAgreement(Agreement[OnAGrid, Release]):
             )
 
 
-def unchanging_rows(mechanism: WorkloadAndRelation) -> Exact:
+def unchanging_rows(mechanism: Mechanism) -> Exact:
     """What is so whatever the data are: elements that no record can have, and tables of the same records."""
     size, impossible = mechanism.workload.shape[1], list(mechanism.relation.impossible)
     rows: Exact = []
@@ -267,7 +230,7 @@ def unchanging_rows(mechanism: WorkloadAndRelation) -> Exact:
     return rows if agreeing is None else [*rows, (agreeing, np.zeros(len(agreeing)))]
 
 
-def published_rows(mechanism: WorkloadAndRelation, published: PublishedSums) -> tuple[Any, Floats]:
+def published_rows(mechanism: Mechanism, published: PublishedSums) -> tuple[Any, Floats]:
     """Published sums over the elements, by their columns or by the names of the statistics."""
     keys = mechanism.workload.keys
     columns, rows = (keys.columns, keys.rows) if keys else (("element",), [(name,) for name in mechanism.workload.elements])
@@ -295,21 +258,25 @@ def _within(row: Floats, known: Floats) -> bool:
 MOST_SHAPES = 16  # answers that one change moves
 
 
-class AdditiveComposition(Composition[AdditiveMechanism]):
-    """By the fall-off of the noise; under a delta by the length that a budget allows."""
+class GridComposition(Composition[G]):
+    """By the fall-off of the noise."""
 
-    def protected(self, made: AdditiveMechanism) -> Protected:
+    def protected(self, made: G) -> Protected:
         return made.relation
 
-    def counted(self, made: AdditiveMechanism) -> Universe:
+    def counted(self, made: G) -> Universe:
         return made.universe
+
+    def of_budget(self, made: G, budget: Fraction) -> Cost:
+        return cost_of_falloff(made, made.falloff, budget)
+
+
+class AdditiveComposition(GridComposition[AdditiveMechanism]):
+    """The same; under a delta by the length that a budget allows."""
 
     def cost(self, made: AdditiveMechanism, budget: Fraction) -> Cost:
         """The same; a budget of 0 allows a length, too, where there is a delta."""
         return super().cost(made, budget) if made.delta is None else _cost_under_delta(made, budget, Fraction(made.delta))
-
-    def of_budget(self, made: AdditiveMechanism, budget: Fraction) -> Cost:
-        return cost_of_falloff(made, made.falloff, budget)
 
     def noise_of_laplace(self, made: AdditiveMechanism) -> Iterable[tuple[Fraction, int | None]]:
         """Where budgets are those of changes, and not of units of a distance."""

@@ -15,31 +15,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.arrays import Floats, frozen, real_array
+from designer.base.arrays import Floats
 from designer.base.checks import assign
-from designer.base.errors import InvalidProblem, InvalidSpec, withholding
-from designer.base.json_text import array, require_keys
+from designer.base.errors import InvalidProblem
+from designer.base.json_text import require_keys
 from designer.base.schema import MATRIX, Named, either, keys, needs_one_of, one_of, or_null, record
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, describe_pair
 from designer.certificate.frozen import SpecForm
 from designer.certificate.guarantee import (
     BUDGET_RANGE,
     CHANGING,
-    FLOATING_POINT,
-    NOTIONS,
     STAIRCASE_FAMILIES,
-    TIMING,
-    Guarantee,
     Optimality,
-    budget_range,
     require_family,
 )
-from designer.certificate.sensitivity import SensitivitySet
-from designer.mechanism.composition import Composition, Protected
-from designer.mechanism.interface import Falloff, GridMechanism
+from designer.mechanism.interface import Falloff, GridMechanism, common_parts
 from designer.mechanism.noise import Grid
-from designer.mechanism.release import Release, summed
-from designer.mechanism.spec import GridForm, OnAGrid
 from designer.mechanism.staircase_noise import (
     Difference,
     DrawnNoise,
@@ -49,15 +40,12 @@ from designer.mechanism.staircase_noise import (
     noise_from_spec,
     protected_differences,
 )
-from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
-from designer.problem.workload import WORKLOAD, Workload, changes_given, moved, workload_from_spec, workload_to_spec
-from designer.relations.kinds import RELATION, relation_from_spec
+from designer.problem.workload import WORKLOAD, Workload, changes_given, moved, workload_to_spec
+from designer.relations.kinds import RELATION
 from designer.sampling.entropy import Entropy
 from designer.sampling.margins import NoiseFacts
-from designer.tradeoff.costs import Cost
 
-UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
 THEOREM = (
     "P(z) is proportional to exp(-unit h(z)) on a coset of the lattice of all protected differences, and h(z + u) <= h(z) + "
     "c(u) for all z, because every way to z goes on to z + u at the cost c(u); so a shift by u changes P by at most "
@@ -116,11 +104,7 @@ class StaircaseMechanism(GridMechanism):
         self.relation.require_elements(self.workload.shape[1], self.workload.unlisted)
         if not isinstance(self.noise, (Peaks, Stairs)):
             raise InvalidProblem("noise: is neither Peaks nor Stairs; see designer.mechanism.staircase_noise.")
-        for name in ("measured", "reconstruction"):
-            if getattr(self, name) is not None:
-                assign(self, **{name: real_array(getattr(self, name), name, 2)})
-        self._require_shapes()
-        assign(self, integers=frozen(self.grid.integers(self._target)))
+        self._settle_matrices()
         if not np.array_equal(self.grid.values(self.integers), self._target) and isinstance(self.noise, Peaks):
             raise InvalidProblem("grid: does not hold the measured answers; noise on a lattice needs steps that divide them.")
         if self.noise.dimension != int(self._heard.sum()):
@@ -130,65 +114,50 @@ class StaircaseMechanism(GridMechanism):
             )
         assign(self, privacy=self.verify().require())
 
-    def _require_shapes(self) -> None:
-        queries, elements = self.workload.shape
-        rows = len(self.grid.exponents)
-        for name, matrix, shape in (
-            ("measured", self._target, (rows, elements)),
-            ("reconstruction", self._rebuilding, (queries, rows)),
-        ):
-            if matrix.shape != shape:
-                raise InvalidProblem(f"{name}: has shape {matrix.shape}; {shape} is needed.")
-
-    @property
-    def _target(self) -> Floats:
-        """The measured matrix, (R, N)."""
-        return self.workload.dense() if self.measured is None else self.measured
-
-    @property
-    def _rebuilding(self) -> Floats:
-        """The reconstruction, (K, R)."""
-        return np.eye(len(self.grid.exponents)) if self.reconstruction is None else self.reconstruction
-
     @cached_property
     def _heard(self) -> NDArray[np.bool_]:
         """(R,) booleans: the measured answers that some protected change moves, which get noise."""
         return np.asarray(~self.sensitivity().silent_coordinates())
 
     @cached_property
-    def differences(self) -> tuple[Difference, ...]:
+    def _differences(self) -> tuple[Difference, ...]:
         """The protected differences of the heard answers, in steps of the grid, with their exact budgets."""
         return protected_differences(self.sensitivity(), self._heard, self.grid.steps)
 
     @cached_property
-    def drawn(self) -> DrawnNoise:
+    def _drawn(self) -> DrawnNoise:
         """The law with its sampler."""
-        return self.noise.over(self.differences)
+        return self.noise.over(self._differences)
 
     @property
     def _rows(self) -> Floats:
         """What a step of the noise adds to each answer, (K, s)."""
-        return np.asarray((self._rebuilding * self.grid.steps)[:, self._heard])
+        rebuilding = np.eye(len(self.grid.exponents)) if self.reconstruction is None else self.reconstruction
+        return np.asarray((rebuilding * self.grid.steps)[:, self._heard])
+
+    def covariance(self) -> Floats:
+        """Covariance matrix of the noise in the K answers."""
+        one, steps = np.eye(self.noise.dimension), self.grid.steps[self._heard]
+        sums = np.array([self._drawn.variances(one + row) for row in one])
+        own = sums.diagonal() / 4
+        return self._covariance_of((sums - own[:, None] - own) / 2 * steps[:, None] * steps)
 
     @property
-    def effective(self) -> Floats:
-        """The matrix whose answers the release estimates without bias, (K, N)."""
-        values: Floats = self.grid.values(self.integers)
-        return values if self.reconstruction is None else self.reconstruction @ values
+    def _law_words(self) -> str:
+        return self.noise.sentence
+
+    def _draws(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        drawn = np.zeros((size, len(self.grid.exponents)), dtype=np.int64)
+        drawn[:, self._heard] = self._drawn.draw(size, entropy)
+        return drawn
 
     @property
-    def exact(self) -> tuple[str, ...]:
-        """The names of the answers that no noise reaches, up to the rounding of the reconstruction."""
-        reach = np.abs(self._rebuilding)
-        noisy = reach[:, self._heard].max(axis=1, initial=0.0) > UNHEARD * reach.max(axis=1)
-        return tuple(name for name, noise in zip(self.workload.queries, noisy, strict=True) if not noise)
-
-    def sensitivity(self) -> SensitivitySet:
-        """The differences that must be hidden in the measured answers, as they are on the grid."""
-        values = self.grid.values(self.integers)
-        if not self.relation.exact_on(values.T):
-            raise InvalidProblem("grid: is too fine for sums of its multiples to be floats; choose coarser steps.")
-        return SensitivitySet.of(values, self.relation)
+    def _coset(self) -> tuple[list[int], NDArray[Any] | None]:
+        """Half a lattice away from the answers where the law says so."""
+        if not isinstance(self.noise, Peaks):
+            return super()._coset
+        basis = np.array(self.noise.basis, dtype=object)
+        return (np.array(self.noise.halves, dtype=object) @ basis // 2).tolist(), basis
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers: for each protected difference u of budget b the cost
@@ -237,7 +206,7 @@ class StaircaseMechanism(GridMechanism):
                 coordinates([led.steps], self.noise.basis)
             except InvalidProblem:
                 return math.inf
-        return float(self.noise.unit * self.drawn.costs([led])[0])
+        return float(self.noise.unit * self._drawn.costs([led])[0])
 
     def query_variances(self) -> Floats:
         """Variance of the noise in each of the K answers; what a table leaves of the tail is counted at a bound."""
@@ -245,15 +214,15 @@ class StaircaseMechanism(GridMechanism):
 
     @cached_property
     def _variances(self) -> Floats:
-        return self.drawn.variances(self._rows)
+        return self._drawn.variances(self._rows)
 
     @cached_property
     def _absolutes(self) -> Floats:
-        return self.drawn.mean_absolutes(self._rows)
+        return self._drawn.mean_absolutes(self._rows)
 
     def _proven_margins(self, level: float) -> Floats:
         """Quantiles of the law, summed up."""
-        return self.drawn.margins(self._rows, 1 - level)
+        return self._drawn.margins(self._rows, 1 - level)
 
     @property
     def _noise_facts(self) -> NoiseFacts:
@@ -262,48 +231,6 @@ class StaircaseMechanism(GridMechanism):
     def query_mean_absolutes(self) -> Floats:
         """Expected absolute value of the noise in each of the K answers, as `query_variances`."""
         return self._absolutes.copy()
-
-    def covariance(self) -> Floats:
-        """Covariance matrix of the noise in the K answers."""
-        size = self.noise.dimension
-        one = np.eye(size)
-        sums = np.array([self.drawn.variances(one + row) for row in one])
-        own = sums.diagonal() / 4
-        inner = (sums - own[:, None] - own) / 2
-        return np.asarray(self._rows @ inner @ self._rows.T)
-
-    def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
-        """`size` draws of the noise in the K answers, (size, K)."""
-        return np.asarray(self.drawn.draw(size, entropy) @ self._rows.T)
-
-    @withholding
-    def _release_counts(self, given: NDArray[np.int64], /) -> Release:
-        """M x is computed in exact integers, and so is the sum with the noise."""
-        exact = self._measured.answers(given)
-        noise = np.zeros(len(exact), dtype=object)
-        noise[self._heard] = self.drawn.draw(1, self._release_entropy())[0]
-        return self._release_of(summed(exact, noise))
-
-    def _statement(self) -> Guarantee:
-        """The statement of what is promised."""
-        least, most = budget_range(self.relation)
-        return Guarantee(
-            unit=self.relation.protected_unit(),
-            relation=self.relation.sentence(),
-            unprotected=self.relation.unprotected(),
-            notion=NOTIONS[self.falloff],
-            parameters={
-                "smallest_budget": least,
-                "largest_finite_budget": most,
-                "worst_ratio": self.privacy.ratio,
-                **self.relation.facts(),
-            },
-            mechanism=f"Family {self.family}: integer noise on a grid, {self.noise.sentence}.",
-            sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
-            floating_point=FLOATING_POINT,
-            timing=TIMING,
-            fingerprint=self.fingerprint,
-        )
 
     def core(self) -> dict[str, Any]:
         return {
@@ -320,43 +247,4 @@ class StaircaseMechanism(GridMechanism):
     def from_core(cls, core: Mapping[str, Any]) -> StaircaseMechanism:
         """The mechanism of a spec, certified anew."""
         require_keys(core, keys(cls.spec_form.core), "mechanism")
-        if not all(type(e) is int and abs(e) < 2000 for e in core["grid"]):
-            raise InvalidSpec(f"grid: {core['grid'][:4]} ... must be whole exponents of two.")
-        return cls(
-            family=core["family"],
-            workload=workload_from_spec(core["workload"]),
-            relation=relation_from_spec(core["relation"]),
-            noise=noise_from_spec(core["noise"]),
-            grid=Grid(tuple(core["grid"])),
-            measured=None if core["measured"] is None else array(core["measured"], 2, "measured"),
-            reconstruction=None if core["reconstruction"] is None else array(core["reconstruction"], 2, "reconstruction"),
-        )
-
-
-# Releases with noise of least loss as files: what was measured lies on a coset of the lattice of all protected differences.
-#
-# What releases cost together: budgets add.
-
-
-class StaircaseForm(GridForm):
-    """The coset is half a lattice away from the answers where the law says so."""
-
-    def coset(self, mechanism: OnAGrid) -> tuple[list[int], NDArray[Any] | None]:
-        law = getattr(mechanism, "noise", None)
-        if not isinstance(law, Peaks):
-            return super().coset(mechanism)
-        basis = np.array(law.basis, dtype=object)
-        return (np.array(law.halves, dtype=object) @ basis // 2).tolist(), basis
-
-
-class StaircaseComposition(Composition[StaircaseMechanism]):
-    """Pure."""
-
-    def protected(self, made: StaircaseMechanism) -> Protected:
-        return made.relation
-
-    def counted(self, made: StaircaseMechanism) -> Universe:
-        return made.universe
-
-    def of_budget(self, made: StaircaseMechanism, budget: Fraction) -> Cost:
-        return Cost.pure(budget)
+        return cls(**common_parts(core), noise=noise_from_spec(core["noise"]))

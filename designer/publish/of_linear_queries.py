@@ -54,7 +54,7 @@ _RENYI = (
     "What is left says that the Renyi divergence of every order a is at most a (length of u)^2 / 2. The certificate finds the "
     "length of u at most the budget b for every protected change: that is b^2 / 2 of zero-concentrated privacy."
 )
-OF_ADDITIVE: Mapping[str, ProofSketch] = {
+ON_GRIDS: Mapping[str, ProofSketch] = {
     PURE_SHIFT: ProofSketch(
         "No output is more than exp(b) times as likely after a protected change of budget b as before it.",
         (_SAME_SUM, _TRIANGLE, _PURE, _CERTIFIED, _SUMMED),
@@ -95,6 +95,19 @@ OF_ADDITIVE: Mapping[str, ProofSketch] = {
             "change, those that others imply among them.",
         ),
         "docs/theory/approximate.md, section 2",
+    ),
+    OF_STAIRCASES: ProofSketch(
+        "No output is more than exp(b) times as likely after a protected change of budget b as before it.",
+        (
+            "Every protected change u has a cost, its budget in whole units, rounded down. The height h of a point is the cost "
+            "of the cheapest way to it, over protected changes, from one of a few fixed points, plus that point's own level.",
+            "A way to z goes on to z + u at the cost of u, and the opposite change leads back at the same cost. So the heights "
+            "of z and z + u differ by at most the cost of u, everywhere, in the tails as well.",
+            "The probability of noise z is c times exp(-unit times h(z)). So it changes by at most exp(unit times cost of u), "
+            "which is at most exp(b).",
+            "The certificate recomputes changes, budgets and cheapest ways in integers and fractions, for every pair.",
+        ),
+        "docs/theory/staircase.md, section 1",
     ),
 }
 _KERNEL = (
@@ -137,27 +150,12 @@ OF_LATTICE: Mapping[str, ProofSketch] = {
         "docs/theory/lattice.md, section 10",
     ),
 }
-OF_STAIRCASE: Mapping[str, ProofSketch] = {
-    OF_STAIRCASES: ProofSketch(
-        "No output is more than exp(b) times as likely after a protected change of budget b as before it.",
-        (
-            "Every protected change u has a cost, its budget in whole units, rounded down. The height h of a point is the cost "
-            "of the cheapest way to it, over protected changes, from one of a few fixed points, plus that point's own level.",
-            "A way to z goes on to z + u at the cost of u, and the opposite change leads back at the same cost. So the heights "
-            "of z and z + u differ by at most the cost of u, everywhere, in the tails as well.",
-            "The probability of noise z is c times exp(-unit times h(z)). So it changes by at most exp(unit times cost of u), "
-            "which is at most exp(b).",
-            "The certificate recomputes changes, budgets and cheapest ways in integers and fractions, for every pair.",
-        ),
-        "docs/theory/staircase.md, section 1",
-    ),
-}
 
 
 class LinearQueries(Contributor[Mechanism]):
     """Noisy answers to listed queries."""
 
-    sketches = OF_ADDITIVE
+    sketches = ON_GRIDS
     besides: ClassVar[str] = ""  # what is released beside the answers, a sentence
 
     def elements(self, made: Mechanism) -> Sequence[str]:
@@ -209,12 +207,6 @@ class LinearQueries(Contributor[Mechanism]):
         told = [("Norm ball", ball_words(made))] if ball_words(made) else []
         spent = delta_words(made).strip()
         return (Entries((*pairs.rows, *told, *([("Delta", spent)] if spent else []))),)
-
-
-class StaircaseQueries(LinearQueries):
-    """The same, with noise of least loss."""
-
-    sketches = OF_STAIRCASE
 
 
 class LatticeQueries(LinearQueries):

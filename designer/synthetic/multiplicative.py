@@ -269,7 +269,7 @@ class MWEM(TakesCounts[SyntheticRelease]):
         learning = n * self.queries.spread * math.sqrt(math.log(elements) / (2 * rounds))
         return float(n * self.queries.bias + learning + choice + noise + 2 * float(self.queries.step))
 
-    def limits_of(self, released: SyntheticRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
+    def _limits_of(self, released: SyntheticRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of all answers together, from `bound`; no narrower ones are proven for each, and none for other outputs."""
         if self.output != "average":
             raise InvalidProblem(

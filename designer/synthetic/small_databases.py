@@ -162,7 +162,7 @@ class SmallDB(TakesCounts[SyntheticRelease]):
         sampling = n * q.spread * math.sqrt(math.log(2 * len(q.weights)) / (2 * self.size))
         return n * q.bias + sampling + 2 * q.constant * (math.log(len(self.candidates.answers)) + math.log(1 / beta))
 
-    def limits_of(self, released: SyntheticRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
+    def _limits_of(self, released: SyntheticRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of all answers together, from `bound`; no narrower ones are proven for each."""
         return symmetric_limits(
             released.answers,

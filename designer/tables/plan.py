@@ -285,13 +285,6 @@ class TablePlan(FrozenMechanism):
         return sum((cost_per_row(part, self.splitting) for part in parts), RowCost())
 
     @property
-    def flat_loss(self) -> Fraction:
-        """What the queries that cost every record the same cost together: with this constant, rho is that of the sums."""
-        if self.splitting is None:
-            raise NoAttribute("splitting: missing; without one there is no loss of split rows to tell it from.")
-        return self._row_cost.constant
-
-    @property
     def split_policy(self) -> Policy:
         """The coarser policy, `constant + rho m(r)^2`, a function of `amounts(record)`.
 
@@ -412,7 +405,7 @@ class TablePlan(FrozenMechanism):
         found += [condition.column for query in self.queries for condition in query.where]
         return (*found, *(query.of for query in self.queries if isinstance(query, CountDistinct)))
 
-    def limits_of(self, released: TableRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
+    def _limits_of(self, released: TableRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of all answers of all queries, in order; see `designer.tables.intervals`."""
         return limits_of_answers(self.queries, self.noisy, released, level, simultaneous)
 
@@ -512,6 +505,13 @@ class TablePlan(FrozenMechanism):
         selections = self._selections
         total = sum(selection.delta for selection in selections)
         return {**rows, self._delta_name: min(1.0, total * (1 + 2.0**-40)) if selections else 0.0, "queries": len(self.queries)}
+
+
+def flat_loss(plan: TablePlan) -> Fraction:
+    """What the queries that cost every record the same cost together: with this constant, rho is that of the sums."""
+    if plan.splitting is None:
+        raise NoAttribute("splitting: missing; without one there is no loss of split rows to tell it from.")
+    return plan._row_cost.constant
 
 
 @facts.deviations_in_units.register(TablePlan)

@@ -225,7 +225,7 @@ def test_draws_follow_the_law_by_definition(name: str) -> None:
     """Against Dijkstra's heights; a law that is 1 % wider is rejected."""
     made = design(LAWS[name], "staircase").mechanism
     heights = lowest_heights(to_plain(made)["noise"], moved_steps(to_plain(made)), 12_000)
-    drawn = made.drawn.draw(400_000, SeededEntropy(5))
+    drawn = made._drawn.draw(400_000, SeededEntropy(5))
     place = {z: i for i, z in enumerate(heights)}
     kinds, counted = np.unique(drawn, axis=0, return_counts=True)
     found = np.zeros(len(heights), dtype=np.int64)
@@ -244,7 +244,7 @@ def test_draws_follow_the_law_by_definition(name: str) -> None:
 
 def test_draws_outside_the_table_follow_the_law_too() -> None:
     """The same law from a table so small that every fifth draw is outside."""
-    noise = design(steps_up_to(5, 4.0), "staircase", offset="best").mechanism.drawn
+    noise = design(steps_up_to(5, 4.0), "staircase", offset="best").mechanism._drawn
     object.__setattr__(noise.sampler, "shells", 1)  # type: ignore[attr-defined]
     drawn = noise.draw(15_000, SeededEntropy(8))[:, 0]
     heights = lowest_heights(

@@ -195,7 +195,7 @@ def test_noise_of_least_loss(budget: float, monkeypatch: pytest.MonkeyPatch) -> 
     """Of two queries: mean absolute values, by the law that the design states."""
     problem = Problem(Workload([[0.0, 1, 2], [1, 0, 1]]), metrics.uniform(3, budget))
     made = design(problem, "staircase").mechanism
-    in_batches(made.drawn, monkeypatch)
+    in_batches(made._drawn, monkeypatch)
     answers = np.abs([made.release(np.zeros(3)).answers for _ in range(draws(DEGREES / 2))]).mean(axis=1)
     error, expected = answers.std() / math.sqrt(len(answers)), made.query_mean_absolutes().mean()
     follows(lambda scale: float(scale * answers.mean() - expected) / error)

@@ -36,7 +36,7 @@ from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem, NoAttribute
 from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import APPROXIMATE, NOTIONS, POST_PROCESSING, Guarantee, budget_range
-from designer.mechanism.additive import DELTAS_ADD
+from designer.mechanism.interface import DELTAS_ADD
 from designer.problem.relation import Relation
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.invariants.linked_tables import LinkedChanges
