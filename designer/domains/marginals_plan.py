@@ -17,7 +17,7 @@ from designer.certificate.guarantee import bounded
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.marginals_noise import mean_variances
 from designer.domains.marginals_workload import MarginalWorkload
-from designer.domains.protection import Change, Protection, changes, load_matrix
+from designer.domains.mechanism import Change, Protection, changes, load_matrix
 from solvers.programs.budget_shares import minimise_cost
 from solvers.solution import Solution
 from solvers.work import one_thread

@@ -28,7 +28,7 @@ from designer.certificate.agreement import (
     require_cells,
     whole_table,
 )
-from designer.domains.marginals_tables import DomainMechanism
+from designer.domains.mechanism import DomainMechanism
 from designer.domains.products import StructuredMechanism
 from designer.domains.products_release import StructuredRelease
 from designer.mechanism.composition import Composition, Protected, cost_of_falloff
