@@ -147,7 +147,7 @@ SUBSETS = noted(
 
 
 @dataclass(frozen=True, eq=False)
-class MarginalMechanism(DomainMechanism[MarginalRelease]):
+class MarginalMechanism(DomainMechanism[MarginalRelease, SimulatedTables]):
     """Noisy marginals from independent noise in their residuals: residual A is measured with precision `s_A = 1 / sigma_A^2`.
 
     workload: the tables. protection: what is hidden, `metrics.hamming(domain, budgets)` or `Presence(mu=...)`.

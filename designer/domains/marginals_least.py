@@ -21,16 +21,16 @@ from designer.certificate.guarantee import bounded
 from designer.designing.design_result import DesignOfKind
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.marginals_noise import assemble, synthesis
-from designer.domains.marginals_plan import MARGIN, Loss, design_marginals
+from designer.domains.marginals_plan import Loss, design_marginals
 from designer.domains.marginals_workload import MarginalWorkload, Subsets
-from designer.domains.mechanism import DomainMechanism, Protection
+from designer.domains.mechanism import MARGIN, DomainMechanism, Protection
 from designer.domains.problem import MarginalProblem
 from designer.problem.targets import Target, Targets, require_targets
 from designer.relations.metrics.attributes import hamming
 from designer.relations.metrics.presence import BUDGET_OF, Presence
 from solvers.programs.loads import LARGEST, LEAST, least_factor
 
-M = TypeVar("M", bound=DomainMechanism[Any])
+M = TypeVar("M", bound=DomainMechanism[Any, Any])
 BEYOND = 0.05  # of margins
 CONTINUOUS = 1 - 1e-9
 NONE = (
@@ -55,7 +55,7 @@ class LeastMarginals:
 
     problem: MarginalProblem
     factor: float
-    mechanism: DomainMechanism[Any]
+    mechanism: DomainMechanism[Any, Any]
     reached: Mapping[str, float]
     missed_at: float
     missed: str

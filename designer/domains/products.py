@@ -62,13 +62,12 @@ from designer.domains.products_noise import (
 )
 from designer.domains.products_release import (
     LISTED,
+    MEASURED_LIMIT,
     TOGETHER,
     Serves,
     SimulatedAnswers,
     StructuredRelease,
     reach_of_terms,
-    require_drawable,
-    whole_terms,
 )
 from designer.domains.products_workload import QUERIES, StructuredWorkload, queries_from_spec
 from designer.problem.domain import Domain
@@ -171,7 +170,7 @@ INTEGERS = (
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredMechanism(DomainMechanism[StructuredRelease]):
+class StructuredMechanism(DomainMechanism[StructuredRelease, SimulatedAnswers]):
     """Noisy answers to a structured workload, of any number of queries.
 
     matrices: for each attribute that is asked about, by axis, the integer matrices that blocks refer to. blocks: what is
@@ -355,7 +354,7 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
     @cached_property
     def _counted(self) -> MarginalWorkload:
         """The tables of counts that the blocks are made of; refused where a release would draw too much noise."""
-        require_drawable(self.measured)
+        self._require_drawable()
         axes = {tuple(sorted(block.parts)) for block in self.blocks}
         sets = Subsets.of(sorted(axes))
         return MarginalWorkload(self.workload.domain, sets, np.ones(len(sets)))
@@ -387,13 +386,19 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
         return np.concatenate([drawn.reshape(size, -1) for drawn in self.draw_blocks(size, entropy)], axis=1)
 
     def _require_drawable(self) -> None:
-        require_drawable(self.measured)
+        if self.measured > MEASURED_LIMIT:
+            raise InvalidProblem(
+                f"release: {self.measured} coordinates would get noise, more than {MEASURED_LIMIT}; such designs are "
+                "certified, and their errors known, but they are not drawn. Ask for tables over fewer of the attributes at "
+                "once (`StructuredWorkload.tables`), or merge values."
+            )
 
     def _noise_reach(self) -> NoiseReach:
         return reach_of_terms(self)
 
     def _whole(self) -> NDArray[np.bool_]:
-        return whole_terms(self)
+        whole = [all(bool((own.rows() == np.rint(own.rows())).all()) for own in term.values()) for term in self.workload.terms]
+        return np.repeat(whole, self.workload.counts)
 
     def draw_blocks(self, size: int, entropy: Entropy) -> list[NDArray[np.int64]]:
         """`size` draws of every block's noise, in order: (size, p_1, ..., p_r) each."""

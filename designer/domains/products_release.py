@@ -191,16 +191,6 @@ class SimulatedAnswers(StructuredAnswers):
     stamp: str
 
 
-def require_drawable(measured: int) -> None:
-    """Refuse to draw more noise than a release holds."""
-    if measured > MEASURED_LIMIT:
-        raise InvalidProblem(
-            f"release: {measured} coordinates would get noise, more than {MEASURED_LIMIT}; such designs are certified, and "
-            "their errors known, but they are not drawn. Ask for tables over fewer of the attributes at once "
-            "(`StructuredWorkload.tables`), or merge values."
-        )
-
-
 # How far the noise of the answers of structured workloads reaches with a given probability (docs/theory/intervals.md, 5).
 
 
@@ -221,16 +211,6 @@ def reach_of_terms(mechanism: Structured) -> NoiseReach:
         seed_of(mechanism.fingerprint),
         "the structured mechanism",
     )
-
-
-def whole_terms(mechanism: Structured) -> NDArray[np.bool_]:
-    """Of all answers of all terms, whether they are whole numbers, (A,)."""
-    listed = zip(mechanism.workload.terms, mechanism.workload.counts, strict=True)
-    return np.concatenate([np.full(count, all(_whole(own.rows()) for own in term.values())) for term, count in listed])
-
-
-def _whole(rows: Floats) -> bool:
-    return bool((rows == np.rint(rows)).all())
 
 
 def margins_of_term(mechanism: Structured, term: int, beyond: float) -> Floats:

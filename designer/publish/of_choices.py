@@ -350,17 +350,17 @@ class ProductQueries(Contributor[StructuredMechanism]):
         return _told(made, sizes, errors, len(sizes), "group")
 
 
-def _attributes_of(made: DomainMechanism[Any]) -> str:
+def _attributes_of(made: DomainMechanism[Any, Any]) -> str:
     return f"Records with {counted(len(made.workload.domain.attributes), 'attribute')}"
 
 
-def _law_of(made: DomainMechanism[Any], answer: str, sentence: str) -> Told:
+def _law_of(made: DomainMechanism[Any, Any], answer: str, sentence: str) -> Told:
     """What is published, with the law of its noise."""
     law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
     return Told(answer, sentence, (Prose(sentence), law))
 
 
-def _told(made: DomainMechanism[Any], sizes: Sequence[int], errors: list[float], tables: int, kind: str) -> Told:
+def _told(made: DomainMechanism[Any, Any], sizes: Sequence[int], errors: list[float], tables: int, kind: str) -> Told:
     """The accuracy of tables, whose name is that of their attributes: the noise of one cell."""
     rows = tuple(
         (" x ".join(map(named, made.workload.names_of(k))) or "all records", f"{size:,}", off_by(e) if e else "0, exact")
