@@ -31,7 +31,7 @@ from designer import Presence, Problem, StructuredWorkload, Workload, design, in
 from designer.audit.balance_tests import BalanceStatistics, Integers
 from designer.audit.enumerated_laws import additive_source, lattice_source
 from designer.audit.mean_tests import Source, watched
-from designer.audit.row_sources import structured_source
+from designer.audit.row_sources import domain_source
 from designer.audit.verdict import TestPower
 from designer.domains.products import StructuredMechanism
 from designer.domains.products_plan import design_structured
@@ -100,9 +100,9 @@ def _structured(name: str, made: StructuredMechanism) -> Subject:
         blocks = tuple(replace(block, strength=block.strength / factor) for block in made.blocks)
         other = object.__new__(StructuredMechanism)
         other.__dict__.update({**made.__dict__, "blocks": blocks})
-        return structured_source(other, entropy).draw
+        return domain_source(other, entropy).draw
 
-    return Subject(name, lambda entropy: structured_source(made, entropy), wider)
+    return Subject(name, lambda entropy: domain_source(made, entropy), wider)
 
 
 def faults() -> dict[str, Fault]:

@@ -40,7 +40,7 @@ from designer.averages.averages import separable
 from designer.base.arrays import Floats
 from designer.certificate.norms import Norm, NormOrder
 from designer.designing.laplace import subspace_mechanism
-from designer.domains.marginals_noise import reach_of_cells
+from designer.domains.marginals import reach_of_cells
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.products_plan import design_structured
 from designer.domains.products_release import reach_of_terms

@@ -39,12 +39,11 @@ from designer.audit.pairs import (
     whole_releases,
 )
 from designer.audit.row_sources import (
+    domain_source,
     enumerated_test,
-    marginal_source,
     odds_ratio_source,
     plan_sources,
     row_source,
-    structured_source,
 )
 from designer.audit.verdict import DeepVerdict, Finding, TestPower, not_looked_at, proven
 from designer.base.checks import count, shown
@@ -202,24 +201,14 @@ class OfStaircases(_OfAnswers[StaircaseMechanism]):
         return [source] if source else [], findings
 
 
-class OfProducts(Inspection[StructuredMechanism]):
-    """Products of queries."""
+class OfDomains(Inspection[MarginalMechanism | StructuredMechanism]):
+    """Marginals, and products of queries."""
 
-    def sources(self, made: StructuredMechanism, entropy: Entropy, seed: int | None) -> Looked:
-        return [structured_source(made, entropy)], []
+    def sources(self, made: MarginalMechanism | StructuredMechanism, entropy: Entropy, seed: int | None) -> Looked:
+        return [domain_source(made, entropy)], []
 
-    def written_out(self, made: StructuredMechanism, entropy: Entropy) -> WrittenOut | str:
-        return one_coordinate(made.noise == "laplace", entropy)
-
-
-class OfMarginals(Inspection[MarginalMechanism]):
-    """Marginals."""
-
-    def sources(self, made: MarginalMechanism, entropy: Entropy, seed: int | None) -> Looked:
-        return [marginal_source(made, entropy)], []
-
-    def written_out(self, made: MarginalMechanism, entropy: Entropy) -> WrittenOut | str:
-        return one_coordinate(False, entropy)
+    def written_out(self, made: MarginalMechanism | StructuredMechanism, entropy: Entropy) -> WrittenOut | str:
+        return one_coordinate(made.law == "laplace", entropy)
 
 
 class OfPlans(Inspection[TablePlan]):

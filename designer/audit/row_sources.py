@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -59,40 +60,27 @@ def gaussian_energies(precisions: Floats) -> Callable[[Floats], Floats]:
     return lambda z: np.asarray(z**2 * precisions / 2)
 
 
-def structured_source(made: StructuredMechanism, entropy: Entropy) -> Source:
-    """The noise of all products, block by block."""
-    sizes = [math.prod(len(made.matrices[axis][place].rows) for axis, place in block.parts.items()) for block in made.blocks]
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    kept = _some(len(owner))
-    strengths = np.array([block.strength for block in made.blocks])[owner[kept]]
-    energies = (laplace_energies if made.noise == "laplace" else gaussian_energies)(strengths)
+def domain_source(made: StructuredMechanism | MarginalMechanism, entropy: Entropy) -> Source:
+    """The noise of all products, block by block, or of all residuals that get any: coordinate (k, l, ...) of a residual has
+    precision s over k (k + 1) l (l + 1) ..."""
+    if isinstance(made, StructuredMechanism):
+        norms = [np.ones([len(made.matrices[axis][place].rows) for axis, place in b.parts.items()]) for b in made.blocks]
+        strengths, parts = np.array([block.strength for block in made.blocks]), "products"
+    else:
+        norms = [
+            reduce(np.multiply.outer, (np.arange(1, n) * np.arange(2, n + 1) for n in made.workload.shape(subset)), np.ones(()))
+            for subset in made.workload.measured.tuples()
+        ]
+        strengths, parts = made.precisions, "residuals"
+    owner, norm = np.repeat(np.arange(len(norms)), [own.size for own in norms]), np.concatenate([own.ravel() for own in norms])
+    noisy = np.flatnonzero(np.isfinite(strengths)[owner])
+    kept = noisy[_some(len(noisy))]
+    energies = (laplace_energies if made.law == "laplace" else gaussian_energies)(strengths[owner[kept]] / norm[kept])
 
     def draw(size: int) -> Integers:
-        return np.hstack([part.reshape(size, -1) for part in made.draw_blocks(size, entropy)])[:, kept]
+        return made.draw_flat(size, entropy)[:, kept]
 
-    law = f"independent {made.noise} noise of {len(sizes)} products, {len(owner)} coordinates"
-    return Source("noise", law, draw, balance_watch(independent_law(energies, owner[kept].tolist())), width=len(kept))
-
-
-def marginal_source(made: MarginalMechanism, entropy: Entropy) -> Source:
-    """The noise of all residuals that get any; coordinate (k, l, ...) has precision s over k (k + 1) l (l + 1) ..."""
-    noisy = np.isfinite(made.precisions)
-    norms, owners = [], []
-    for place, subset in enumerate(made.workload.measured.tuples()):
-        lengths = np.ones(())
-        for n in made.workload.shape(subset):
-            lengths = np.multiply.outer(lengths, np.arange(1, n) * np.arange(2, n + 1))
-        norms.append(lengths.ravel())
-        owners.append(np.full(lengths.size, place))
-    owner, norm = np.concatenate(owners), np.concatenate(norms)
-    heard = np.flatnonzero(noisy[owner])
-    kept = heard[_some(len(heard))]
-    energies = gaussian_energies(made.precisions[owner[kept]] / norm[kept])
-
-    def draw(size: int) -> Integers:
-        return made.noise.draw_flat(size, entropy)[:, kept]
-
-    law = f"independent gaussian noise of {int(noisy.sum())} residuals, {len(heard)} coordinates"
+    law = f"independent {made.law} noise of {int(np.isfinite(strengths).sum())} {parts}, {len(noisy)} coordinates"
     return Source("noise", law, draw, balance_watch(independent_law(energies, owner[kept].tolist())), width=len(kept))
 
 

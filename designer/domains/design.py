@@ -46,9 +46,9 @@ def design_marginal(
     chosen = chosen_family(problem, family, options, (), other)
     vacuous = problem.allow_vacuous
     if targets is not None and problem.notion == "pure":
-        from designer.domains.pure_marginals import pure_tables_meeting
+        from designer.domains.pure_marginals import ProductPlans
 
-        aimed = pure_tables_meeting(problem, targets)
+        aimed = ProductPlans(problem, targets).meeting()
         return design_of_kind(problem, start, aimed, aimed.error(problem.loss))
     if targets is not None and chosen != "residual":
         raise DesignFailed("family: 'structured' has no targets under zCDP; use 'residual'.", value=family)
@@ -154,8 +154,8 @@ def least_marginal(
         chosen_family(problem, family, options, (), {})
         raise InvalidProblem(f"family: {shown(family)} has no least budget; use {problem.families[0]!r}.", value=family)
     if problem.notion == "pure":
-        from designer.domains.pure_marginals import least_pure_budget
+        from designer.domains.pure_marginals import ProductPlans
 
-        return least_pure_budget(problem, targets, step=step)
+        return ProductPlans(problem, targets).least(step)
     asked = problem.workload, problem.relation
     return least_marginal_budget(*asked, targets, step=step, allow_vacuous=problem.allow_vacuous)

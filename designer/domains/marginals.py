@@ -7,19 +7,18 @@ The law and its cost: docs/theory/marginals.md, section 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import combinations, product
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import AnswerTable, ConfidenceLimits, LawOfAnswers, Tabular, symmetric_limits, tables_in_order
 from designer.base.arrays import Floats, frozen
-from designer.base.checks import assign, count
-from designer.base.errors import InvalidProblem, InvalidSpec, withholding
+from designer.base.checks import assign
+from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import array, flagged_vacuous
 from designer.base.schema import (
     BUDGETS,
@@ -38,49 +37,50 @@ from designer.base.schema import (
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate
 from designer.certificate.frozen import SpecForm, below_by_noise, deviations_in_units
 from designer.certificate.guarantee import BUDGET_RANGE, Guarantee, Optimality
-from designer.domains.marginals_noise import ResidualNoise, assemble, reach_of_cells, squared_synthesis, stored, true_residuals
-from designer.domains.marginals_tables import DomainMechanism, Tables
+from designer.domains.marginals_noise import (
+    ResidualNoise,
+    assemble,
+    kronecker_product,
+    squared_synthesis,
+    synthesis,
+    true_residuals,
+)
+from designer.domains.marginals_tables import Tables
 from designer.domains.marginals_workload import MarginalWorkload, Subsets, positions
-from designer.domains.protection import (
+from designer.domains.mechanism import (
+    LAWS,
+    MOST_ENTRIES,
     PROTECTION,
     Change,
+    DomainAnswers,
+    DomainMechanism,
+    DomainRelease,
     Protection,
     changes,
+    domain_of_core,
     protection_from_spec,
     protection_to_spec,
 )
-from designer.mechanism.release import require_no_data
-from designer.problem.domain import Domain
-from designer.problem.histogram import IN_SPECS, rule_entry, rule_from
-from designer.relations.records.row_unit import RowUnit
-from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
-from designer.sampling.margins import Margins
-
-# What marginals hand out: tables put together from noisy residuals, released with a guarantee or simulated with a stamp.
-#
-# Why the tables agree: docs/theory/marginals.md, section 1.
-
-
-class Determined(LawOfAnswers, Protocol):
-    """What tables are put together by: a workload, the axes of a subset that the residuals determine,
-    the variance of its cells."""
-
-    @property
-    def workload(self) -> MarginalWorkload: ...
-    def axes(self, subset: Sequence[str]) -> tuple[int, ...]: ...
-    def variances(self, subset: Sequence[str]) -> Floats: ...
-    def is_exact(self, subset: Sequence[str]) -> bool: ...
+from designer.problem.histogram import IN_SPECS
+from designer.sampling.entropy import Entropy
+from designer.sampling.integer_margins import sum_of_gaussians_margin, sums_are_nearly_normal
+from designer.sampling.margins import NoiseFacts, NoiseReach, seed_of
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals:
+class Residuals(DomainAnswers):
     """Tables of a mechanism's subsets from noisy contrasts, `residuals[A]` for every measured subset A.
 
     The residual of sizes (n_1, ..., n_r) has shape (n_1 - 1, ..., n_r - 1). docs/theory/marginals.md, section 1.
     """
 
-    mechanism: Determined
-    residuals: Mapping[tuple[int, ...], NDArray[Any]]
+    @cached_property
+    def residuals(self) -> Mapping[tuple[int, ...], NDArray[Any]]:
+        """The noisy integers by measured subset, from which anyone recomputes the tables in exact arithmetic."""
+        return dict(zip(self.mechanism.position, self.measured, strict=True))
+
+    def table_at(self, place: int) -> Floats:
+        return self.table(self.mechanism.workload.names_of(place))
 
     def table(self, subset: Sequence[str]) -> Floats:
         """The noisy table over a requested subset, or any part of one; axes follow the domain. Unbiased; cells may be negative.
@@ -99,32 +99,12 @@ class Residuals:
 
 
 @dataclass(frozen=True, eq=False)
-class MarginalRelease(Residuals, Tabular):
-    """Noisy marginals, with the guarantee they carry and the fingerprint of the mechanism that made them.
-
-    residuals: the noisy integers themselves, from which anyone recomputes the tables in exact arithmetic.
-    """
-
-    guarantee: Guarantee
-    fingerprint: str
-    row: RowUnit | None = field(default=None, kw_only=True)
-
-    def answer_tables(self) -> tuple[AnswerTable, ...]:
-        """Each requested table, by the columns of its attributes."""
-        return tables_in_order(
-            [self._answer_table(names, table) for names, table in self.tables().items()], self.mechanism, self
-        )
+class MarginalRelease(DomainRelease, Residuals):
+    """Noisy marginals, with the guarantee they carry and the fingerprint of the mechanism that made them."""
 
     def _display_facts(self) -> Mapping[str, object]:
         """How many tables, and the fingerprint."""
         return {"tables": len(self.mechanism.workload.subsets), **super()._display_facts()}
-
-    def _answer_table(self, names: tuple[str, ...], table: Floats) -> AnswerTable:
-        domain = self.mechanism.workload.domain
-        keys = tuple(product(*(domain.values[domain.axis(name)] for name in names)))
-        errors = np.sqrt(self.mechanism.variances(names)).ravel()
-        called = " x ".join(names) or "total"
-        return AnswerTable(called, names or ("query",), keys if names else (("total",),), table.ravel(), errors)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: tables by the names of their attributes, the variance of their cells, the guarantee, the fingerprint."""
@@ -167,7 +147,7 @@ SUBSETS = noted(
 
 
 @dataclass(frozen=True, eq=False)
-class MarginalMechanism(DomainMechanism[MarginalRelease]):
+class MarginalMechanism(DomainMechanism[MarginalRelease, SimulatedTables]):
     """Noisy marginals from independent noise in their residuals: residual A is measured with precision `s_A = 1 / sigma_A^2`.
 
     workload: the tables. protection: what is hidden, `metrics.hamming(domain, budgets)` or `Presence(mu=...)`.
@@ -197,6 +177,7 @@ class MarginalMechanism(DomainMechanism[MarginalRelease]):
     )
     takes = ("records",)
     _alone = "tables over them alone published exactly"
+    _release_type, _simulated_type = MarginalRelease, SimulatedTables
 
     workload: MarginalWorkload
     protection: Protection
@@ -303,62 +284,38 @@ class MarginalMechanism(DomainMechanism[MarginalRelease]):
         if loss not in ("squared", "max"):
             raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared" or "max".', value=loss)
         if loss == "max" and not self.noise.wide:
-            tables = zip(self.workload.weights, self.workload.subsets.tuples(), strict=True)
-            return max(float(weight * self.variances(self.workload.names(subset)).max()) for weight, subset in tables)
+            return max(float(weight * self.variances_of(k).max()) for k, weight in enumerate(self.workload.weights))
         means = self.workload.weights * (self.workload.cell_variances @ self.noise.mean_variances)
         return float(means @ self.workload.cells if loss == "squared" else means.max())
 
-    @withholding
-    def _released(self, count_tables: Callable[[], Tables]) -> MarginalRelease:
-        """Exact integer contrasts of the true tables plus exact noise from the operating system's entropy."""
-        exact = true_residuals(self.position, count_tables())
-        return self._release_of(
-            {subset: exact[subset] + noise for subset, noise in self._drawn(self._release_entropy()).items()}
-        )
+    def variances_of(self, place: int) -> Floats:
+        return self.variances(self.workload.names_of(place))
 
-    def _release_of(self, noisy: Mapping[tuple[int, ...], NDArray[Any]]) -> MarginalRelease:
-        """The release of noisy contrasts, an array (n_1 - 1, ..., n_r - 1) for every measured subset."""
-        return MarginalRelease(self, {subset: stored(own) for subset, own in noisy.items()}, self.guarantee, self.fingerprint)
+    def _true(self, tables: Tables) -> list[NDArray[Any]]:
+        exact = true_residuals(self.position, tables)
+        return [exact[subset] for subset in self.position]
 
-    def _drawn(self, entropy: Entropy) -> dict[tuple[int, ...], NDArray[np.int64]]:
-        return dict(zip(self.position, self.noise.draw(entropy), strict=True))
+    def _drawn(self, entropy: Entropy) -> list[NDArray[np.int64]]:
+        return list(self.noise.draw(entropy))
 
-    def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> tuple[SimulatedTables, ...]:
-        """`size` draws of the noise in every requested table, for simulation only: each is stamped as not private."""
-        require_no_data(data)
-        entropy = simulation_entropy(seed)
-        return tuple(SimulatedTables(self, self._drawn(entropy), stamp) for stamp in stamp_of_each(seed, count(size, "size")))
+    def draw_flat(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        return self.noise.draw_flat(size, entropy)
 
-    @cached_property
-    def _reach(self) -> Margins:
-        return cache(reach_of_cells(self).margins)
+    def _noise_reach(self) -> NoiseReach:
+        return reach_of_cells(self)
 
-    def _limits_of(self, released: Any, level: float, simultaneous: bool) -> ConfidenceLimits:
-        """Intervals of all cells of all requested tables, in order; see `designer.base.answer_table`."""
-        answers = np.concatenate([table.ravel() for table in released.tables().values()])
-        margins, law = self._reach(level, simultaneous)
-        return symmetric_limits(answers, margins, np.ones(len(answers), dtype=bool), law)
-
-    def core(self) -> dict[str, Any]:
-        domain = self.workload.domain
+    def _core_of_kind(self) -> dict[str, Any]:
         return {
-            "attributes": list(domain.attributes),
-            "values": [list(values) for values in domain.values],
             "subsets": [list(subset) for subset in self.workload.subsets.tuples()],
             "weights": self.workload.weights,
             "protection": protection_to_spec(self.protection),
             "precisions": self.precisions,
-            **rule_entry(domain.unlisted),
-            **self._flag,
         }
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> MarginalMechanism:
         allowed = flagged_vacuous(core, keys(cls.spec_form.core) | ({"unlisted"} & core.keys()))
-        if not all(type(text) is str for names in (core["attributes"], *core["values"]) for text in names):
-            raise InvalidSpec("attributes: names and values must be texts.")
-        listed = tuple(core["attributes"]), tuple(tuple(values) for values in core["values"])
-        domain = Domain(*listed, rule_from(core))
+        domain = domain_of_core(core)
         if not all(type(i) is int and 0 <= i < len(domain.attributes) for subset in core["subsets"] for i in subset):
             raise InvalidSpec(f"subsets: must hold positions from 0 to {len(domain.attributes) - 1}.")
         workload = MarginalWorkload(domain, Subsets.of(core["subsets"]), array(core["weights"], 1, "weights"))
@@ -379,10 +336,48 @@ class MarginalMechanism(DomainMechanism[MarginalRelease]):
 def _deviations_in_units(mechanism: MarginalMechanism) -> Iterable[tuple[str, float]]:
     """Of every requested table that of the cell with the least noise."""
     means = (mechanism.workload.cell_variances @ mechanism.noise.mean_variances).tolist()
-    for subset, mean in zip(mechanism.workload.subsets.tuples(), means, strict=True):
-        names = mechanism.workload.names(subset)
-        alike = mechanism.noise.wide or math.prod(mechanism.workload.shape(subset)) > MOST_CELLS
-        yield " x ".join(names) or "total", float(np.sqrt(mean if alike else mechanism.variances(names).min()))
+    for k, (title, mean, cells) in enumerate(zip(mechanism.workload.titles, means, mechanism.workload.cells, strict=True)):
+        yield title, float(np.sqrt(mean if mechanism.noise.wide or cells > MOST_CELLS else mechanism.variances_of(k).min()))
 
 
 below_by_noise.register(MarginalMechanism, lambda mechanism, table: table.answers < 0)
+
+
+# How far the noise of the cells of marginals reaches with a given probability (docs/theory/intervals.md, 5).
+
+
+def reach_of_cells(mechanism: MarginalMechanism) -> NoiseReach:
+    """The noise of all cells of all requested tables in order."""
+    workload, noise = mechanism.workload, mechanism.noise
+    names = map(workload.names, workload.subsets.tuples())
+    deviations = np.sqrt(np.concatenate([mechanism.variances(own, planned=True).ravel() for own in names]))
+    planned = [noise.planned(k) for k in range(len(noise.shapes))]
+    heard = [own for own in planned if own.size and own.min() > 0]
+    least, coordinates = min((float(own.min()) for own in heard), default=0.0), sum(own.size for own in heard)
+    size = sum(own.size for own in planned)
+    few = size * len(deviations) <= MOST_ENTRIES
+    return NoiseReach(
+        lambda level: deviations * sum_of_gaussians_margin(least, coordinates, 1 - level),
+        lambda draws, entropy: mechanism.draw_flat(draws, entropy) @ cells_of_contrasts(mechanism).T,
+        deviations == 0,
+        NoiseFacts(LAWS[mechanism.law], sums_are_nearly_normal(least, coordinates), size if few else math.inf),
+        seed_of(mechanism.fingerprint),
+        "the marginals",
+    )
+
+
+def cells_of_contrasts(mechanism: MarginalMechanism) -> Floats:
+    """The matrix that makes the cells of all requested tables of the contrasts of all residuals, end to end."""
+    workload, shapes = mechanism.workload, mechanism.noise.shapes
+    starts = np.cumsum([0, *(math.prod(n - 1 for n in shape) for shape in shapes)])
+    found = []
+    for subset in workload.subsets.tuples():
+        shape = workload.shape(subset)
+        table = np.zeros((math.prod(shape), int(starts[-1])))
+        for inside in product((False, True), repeat=len(subset)):
+            if all(n > 1 for n, chosen in zip(shape, inside, strict=True) if chosen):
+                k = mechanism.position[tuple(a for a, chosen in zip(subset, inside, strict=True) if chosen)]
+                parts = [synthesis(n)[:, 1:] if c else synthesis(n)[:, :1] for n, c in zip(shape, inside, strict=True)]
+                table[:, starts[k] : starts[k + 1]] = kronecker_product(parts)
+        found.append(table)
+    return np.concatenate(found)

@@ -31,12 +31,10 @@ from designer.base.schema import (
 from designer.certificate.frozen import FrozenMechanism
 from designer.designing.dispatch import design
 from designer.domains.design import least_marginal
-from designer.domains.marginals import MarginalMechanism
-from designer.domains.marginals_least import table_names
 from designer.domains.marginals_plan import OBJECTIVES
 from designer.domains.marginals_workload import MarginalWorkload
+from designer.domains.mechanism import Protection
 from designer.domains.problem import MarginalProblem
-from designer.domains.protection import Protection
 from designer.files.data_files import read_table
 from designer.problem.domain import Domain
 from designer.problem_file.forms import ProblemFile, Reader, require_form
@@ -104,14 +102,6 @@ def _sections() -> Schema:
     )
 
 
-def _largest_variance(made: Any, place: int, names: tuple[str, ...]) -> float:
-    """Of the cells of a table, by noise in residuals or by products."""
-    if isinstance(made, MarginalMechanism):
-        return float(made.variances(names).max())
-    counts = [queries.count for queries in made.workload.terms[place].values()]
-    return float(made.variances(place, np.argwhere(np.ones(counts))).max())
-
-
 class MarginalsReader(Reader):
     """A file of kind "marginals" being read."""
 
@@ -126,7 +116,7 @@ class MarginalsReader(Reader):
         asked = dict(self.data.get("problem", {}))
         options = {"tolerance": asked.pop("tolerance", None)}
         problem = MarginalProblem(self.workload, self.protection, **asked)
-        return {"problem": problem, "options": options, "targets": self.targets_of(table_names(self.workload))}
+        return {"problem": problem, "options": options, "targets": self.targets_of(self.workload.titles)}
 
     @cached_property
     def domain(self) -> Domain:
@@ -204,7 +194,7 @@ class MarginalsFile(ProblemFile):
 
     @property
     def named_answers(self) -> tuple[str, ...]:
-        return table_names(self.problem.workload)
+        return self.problem.workload.titles
 
     def make(self, choices: Choices) -> FrozenMechanism:
         family = choices.family or "auto"
@@ -227,9 +217,8 @@ class MarginalsFile(ProblemFile):
 
     def accuracy_lines(self, made: Any) -> list[str]:
         asked = self.problem.workload
-        names, weight = table_names(asked), float(asked.weights @ asked.cells)
-        shown_tables = list(enumerate(zip(names, asked.subsets.tuples(), strict=True)))[:ROWS_SHOWN]
-        errors = [(name, math.sqrt(_largest_variance(made, k, asked.names(subset)))) for k, (name, subset) in shown_tables]
+        names, weight = asked.titles, float(asked.weights @ asked.cells)
+        errors = [(name, math.sqrt(made.variances_of(k).max())) for k, name in enumerate(names[:ROWS_SHOWN])]
         rest = len(names) - len(errors)
         return [
             f"Tables:      {len(names)}, root mean squared error {np.sqrt(made.error() / weight):.6g} of a cell",

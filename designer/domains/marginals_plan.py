@@ -17,7 +17,7 @@ from designer.certificate.guarantee import bounded
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.marginals_noise import mean_variances
 from designer.domains.marginals_workload import MarginalWorkload
-from designer.domains.protection import Change, Protection, changes, load_matrix
+from designer.domains.mechanism import MARGIN, Change, Protection, changes, load_matrix
 from solvers.programs.budget_shares import minimise_cost
 from solvers.solution import Solution
 from solvers.work import one_thread
@@ -30,8 +30,6 @@ OBJECTIVES = {
     "squared": "sum over all cells of weight times variance, of noise in residuals",
     "max": "largest weight times variance of a cell, of noise in residuals",
 }
-# Widened beyond the exact load, so that a machine that rounds otherwise reaches the same verdict.
-MARGIN = 1 - 2.0**-40
 CONTINUOUS = 1 - 1e-9  # a part of the variance of continuous noise that is all of it, in a bound
 FAINTEST = 1e-30  # parts below are 0 in a bound
 ROUNDED = 1 - 1e-12  # for the floats that variances are added up in

@@ -169,10 +169,10 @@ class MarginalForm(ReleaseForm[MarginalMechanism, MarginalRelease]):
         names = [list(mechanism.workload.names(subset)) for subset in mechanism.position]
         if not isinstance(listed, list) or [entry.get("attributes") for entry in listed] != names:
             raise InvalidSpec(f"residuals: are not over the attributes that the mechanism measures; {RESTORE}")
-        noisy = {}
+        noisy = []
         for subset, entry in zip(mechanism.position, listed, strict=True):
             shape = [n - 1 for n in mechanism.workload.shape(subset)]
-            noisy[subset] = whole_table(entry.get("values"), shape, f"residuals of {entry['attributes']}")
+            noisy.append(whole_table(entry.get("values"), shape, f"residuals of {entry['attributes']}"))
         released = mechanism._release_of(noisy)
         for table in exact_tables(mechanism, released).values():
             if np.abs(table - np.rint(table)).max() > 1e-6 or np.rint(table).min() < 0:

@@ -4,39 +4,24 @@ Refusals depend on public shapes alone, in fixed texts."""
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import replace
-from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidProblem, withholding
+from designer.base.errors import InvalidProblem
 from designer.base.frames import column_names, holds_numbers
 from designer.base.labels import Labels
 from designer.base.progress import track
-from designer.certificate.certificate import PrivacyCertificate, Witness
-from designer.certificate.frozen import FrozenMechanism, Released, rate_of_left_out, warning
-from designer.certificate.guarantee import NOTIONS, TIMING, Guarantee
+from designer.certificate.guarantee import Guarantee
 from designer.domains.marginals_workload import MarginalWorkload, positions
 from designer.problem.domain import Domain
 from designer.problem.histogram import REFUSE, UNUSABLE, Counts, Universe, bare, carries_names, counts
-from designer.relations.metrics.attributes import Hamming, Product
-from designer.relations.metrics.presence import Presence
 from designer.relations.records.counting import NO_COUNTS, form_of, is_expression, labelled, records_of, require_no_rows
 from designer.relations.records.engines import octets, require_table_columns
-from designer.relations.records.row_unit import RowUnit, left_out_rate, required_unit, row_unit_of
-from solvers.exact.rational import float_above, root_above
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-    class _Release(Released, DataclassInstance, Protocol):
-        """A release of which only the statement is replaced."""
-
+from designer.relations.records.row_unit import RowUnit
 
 UNKNOWN = (
     "records: hold a value outside the domain, or lack one (an empty cell is a missing value: give it a word, and list that "
@@ -66,154 +51,6 @@ CELLS_TOGETHER = 2**14  # combinations of values that one scan counts for severa
 HISTOGRAM_CELLS = 2**20  # combinations of values that are counted one by one
 Tables = dict[tuple[int, ...], NDArray[np.int64]]
 Stated = Callable[[RowUnit], Guarantee]
-R = TypeVar("R", bound="_Release")
-
-
-class DomainMechanism(FrozenMechanism, Generic[R]):
-    """What mechanisms over the attributes of a domain have in common: how records are taken, what a row costs, what is proven
-    of the changes, and the promise."""
-
-    workload: Any
-    protection: Presence | Hamming | Product
-    _alone: ClassVar[str]  # what becomes of attributes that are not protected
-
-    @property
-    @abstractmethod
-    def law(self) -> str:
-        """The law of the noise, "gaussian" or "laplace"."""
-
-    @property
-    @abstractmethod
-    def changes(self) -> Sequence[Any]:
-        """The kinds of protected changes that imply all others."""
-
-    @property
-    @abstractmethod
-    def _counted(self) -> MarginalWorkload:
-        """The tables that are counted."""
-
-    @abstractmethod
-    def _released(self, count_tables: Callable[[], Tables]) -> R:
-        """What is released of tables that this counts; confidential."""
-
-    def _require_protection(self) -> None:
-        """Refuse a protection of another domain, of another notion than that of the noise, or beside unlisted values that it
-        cannot count."""
-        if not isinstance(self.protection, Presence) and self.protection.domain != self.workload.domain:
-            raise InvalidProblem("protection: speaks of another domain than the workload; build both from one Domain.")
-        self.protection.require_rule(self.workload.domain.unlisted)
-        if isinstance(self.protection, Presence):
-            self.protection.require_notion("zcdp" if self.law == "gaussian" else "pure")
-
-    def _certificate_of(self, loads: Sequence[Fraction], theorem: str, how: str = "") -> PrivacyCertificate:
-        """The certificate of what each kind of change spends of its budget: of Gaussian noise the square of that share."""
-        if not loads:
-            words = "nothing to compute: no protected change moves an answer"
-            return PrivacyCertificate(True, Fraction(0), None, 0, words, theorem)
-        ratio = worst = max(loads)
-        if self.law == "gaussian":  # squares are compared; the root is rounded up, at most to 1 where the square is at most 1
-            ratio = min(root_above(worst), Fraction(1)) if worst <= 1 else root_above(worst)
-        change = self.changes[loads.index(worst)]
-        witness = Witness(0, 1, change.words, (), change.budget)
-        arithmetic = f"exact rationals for all {len(loads)} kinds of changes that imply the others{how}"
-        return PrivacyCertificate(worst <= 1, ratio, witness, len(loads), arithmetic, theorem)
-
-    @withholding
-    def check(
-        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
-    ) -> None:
-        """See `FrozenMechanism.check`: the data that `release` takes."""
-        super().check(data)
-        row = row_unit_of(unit, entity, rows_per_entity)
-        require_form(self._counted, data, row, self.guarantee_for, **self._taken)
-
-    def release(
-        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
-    ) -> R:
-        """Noisy tables or products of confidential data. Spends the budget once.
-
-        data: records, as a data frame, a mapping of columns, a list of rows, or an Ibis table, which stays where it is: its
-        engine counts groups, one query for each largest table that is asked about. Or `Counts` of the true tables, `{("sex",
-        "age"): array}`, of at least the largest requested subsets, or of the attributes of every largest block. A
-        `StructuredMechanism` also takes counts of all combinations of values, of domains that are small enough to list them: an
-        array in the order of `Domain.elements`, or counts by name.
-
-        unit, entity, rows_per_entity: of records. An Ibis table is a row-wise view of one table, so that a row is a record;
-        anything else, such as a join, needs a `unit`, the caller's word for what one row is. entity, rows_per_entity: a column,
-        and how many rows of each of its values count. The guarantee of the release states both. `InvalidProblem` for counts
-        that are no tables, and wherever `check` refuses.
-        """
-        row = row_unit_of(unit, entity, rows_per_entity)
-        stated, count_tables = withholding(reading)(self._counted, data, row, self.guarantee_for, **self._taken)
-        released = self._released(count_tables)
-        if stated is None:
-            return released
-        return replace(released, guarantee=stated, row=row.with_left_out(records_of(data), rate_of_left_out(self)))
-
-    @property
-    def _taken(self) -> dict[str, bool]:
-        """Is the number of records public, and are counts of all combinations of values taken?"""
-        return {"fixed": not isinstance(self.protection, Presence), "histograms": "histogram" in self.takes}
-
-    def guarantee_for(self, unit: RowUnit) -> Guarantee:
-        """The same for what one row is. What a row moves by a length, an entity of k rows moves by k lengths at most: k times
-        the largest budget.
-
-        unit: what one row is.
-        """
-        k, rule = required_unit(unit).rows_per_entity, self.workload.domain.unlisted
-        budget = None if k is None else float_above(self.protection.entity_budget(k))
-        return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else rate_of_left_out(self))
-
-    def _parameters(self) -> dict[str, float | int | None]:
-        protection = self.protection
-        if isinstance(protection, Presence):
-            least = most = protection.epsilon
-        else:
-            parts = getattr(protection, "parts", ())
-            budgets = [np.min(p.distances()[~np.eye(p.size, dtype=bool)], initial=np.inf) for p in parts]
-            least = float(min(budgets)) if parts else min(protection.budgets)  # type: ignore[union-attr]
-            most = protection.largest_budget()
-        return {
-            "smallest_budget": least if np.isfinite(least) else None,
-            "largest_finite_budget": most or None,
-            "worst_ratio": self.privacy.ratio,
-        }
-
-    def _promise(self, mechanism: str, integers: str, values: str = "") -> Guarantee:
-        """The statement of what is promised. mechanism, integers: its draws and its arithmetic in words. values: what more is
-        said of the values of a record."""
-        presence = isinstance(self.protection, Presence)
-        return Guarantee(
-            unit="The presence of one record." if presence else f"The attribute values of one record{values}.",
-            relation=self.protection.sentence(),
-            unprotected=self._unprotected(),
-            notion=NOTIONS["gaussian" if self.law == "gaussian" else "exponential"],
-            parameters=self._parameters(),
-            mechanism=mechanism,
-            sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
-            floating_point=integers,
-            timing=TIMING,
-            fingerprint=self.fingerprint,
-        )
-
-    def _unprotected(self) -> tuple[str, ...]:
-        protection, attributes = self.protection, self.workload.domain.attributes
-        if isinstance(protection, Presence):
-            return ()
-        if isinstance(protection, Hamming):
-            open_ones = [bool(np.isinf(budget)) for budget in protection.budgets]
-            words = f"Unprotected attributes, with {self._alone}: {{}}."
-        else:
-            open_ones = [bool(part.components().any()) for part in protection.parts]
-            words = "Changes between different connected components of {} are not protected."
-        named = ", ".join(repr(name) for name, is_open in zip(attributes, open_ones, strict=True) if is_open)
-        return (*warning(self), "The number of records is public.", *((words.format(named),) if named else ()))
-
-
-@rate_of_left_out.register(DomainMechanism)
-def _rate_of_left_out(mechanism: DomainMechanism[Any]) -> Fraction | None:
-    return left_out_rate(mechanism.protection.entity_budget(1)) if isinstance(mechanism.protection, Presence) else None
 
 
 def reading(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -273,6 +273,23 @@ class MarginalWorkload(Immutable, Displayed):
         subset: numbers of attributes.
         """
         return tuple(self.domain.attributes[i] for i in subset)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """What each table is called: its attributes joined by " x ", "total" for the empty one."""
+        return tuple(" x ".join(self.names(subset)) or "total" for subset in self.subsets.tuples())
+
+    def names_of(self, place: int) -> tuple[str, ...]:
+        """The attributes of one table."""
+        return self.names(self._rows[place])
+
+    def keys_of(self, place: int) -> tuple[tuple[str, ...], ...]:
+        """The values of its attributes, cell by cell."""
+        return tuple(product(*(self.domain.values[axis] for axis in self._rows[place])))
+
+    @cached_property
+    def _rows(self) -> list[tuple[int, ...]]:
+        return self.subsets.tuples()
 
     def shape(self, subset: Sequence[int]) -> tuple[int, ...]:
         """Shape of the table over positions.

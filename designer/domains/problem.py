@@ -9,7 +9,7 @@ from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
 from designer.domains.marginals_plan import OBJECTIVES
 from designer.domains.marginals_workload import MarginalWorkload
-from designer.domains.protection import Protection
+from designer.domains.mechanism import Protection
 from designer.relations.metrics.presence import Presence
 
 

@@ -11,14 +11,15 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import AnswerTable, ConfidenceLimits, symmetric_limits
-from designer.base.checks import assign, count
+from designer.base.answer_table import AnswerTable
+from designer.base.arrays import Floats
+from designer.base.checks import assign
 from designer.base.errors import InvalidProblem, InvalidSpec, withholding
 from designer.base.json_text import array, flagged_vacuous, require_keys
 from designer.base.progress import announce, track
@@ -44,9 +45,9 @@ from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate
 from designer.certificate.frozen import SpecForm, below_by_noise, deviations_in_units, kept_lines, plain_lines, release_lines
 from designer.certificate.guarantee import BUDGET_RANGE, Guarantee, Optimality
 from designer.domains.directions import Together, weights_along
-from designer.domains.marginals_noise import stored
-from designer.domains.marginals_tables import DomainMechanism, Tables
+from designer.domains.marginals_tables import Tables
 from designer.domains.marginals_workload import MarginalWorkload, Subsets
+from designer.domains.mechanism import PRESENCE, DomainMechanism, domain_of_core, protection_from_spec, protection_to_spec
 from designer.domains.products_noise import (
     KindOfChange,
     MeasuredProduct,
@@ -61,28 +62,24 @@ from designer.domains.products_noise import (
 )
 from designer.domains.products_release import (
     LISTED,
+    MEASURED_LIMIT,
     TOGETHER,
-    Described,
     Serves,
     SimulatedAnswers,
     StructuredRelease,
     reach_of_terms,
-    require_drawable,
-    whole_terms,
 )
 from designer.domains.products_workload import QUERIES, StructuredWorkload, queries_from_spec
-from designer.domains.protection import PRESENCE, protection_from_spec, protection_to_spec
-from designer.mechanism.release import require_no_data
 from designer.problem.domain import Domain
-from designer.problem.histogram import IN_SPECS, Universe, rule_entry, rule_from
+from designer.problem.histogram import IN_SPECS, Universe
 from designer.relations.kinds import relation_from_spec
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.metric import METRIC
 from designer.relations.metrics.presence import Presence
-from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
+from designer.sampling.entropy import Entropy
 from designer.sampling.integer_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integer_laplace import DiscreteLaplace
-from designer.sampling.margins import Margins
+from designer.sampling.margins import NoiseReach
 
 TERM = Named("structured_term", record({"axes": list_of(PLACE, least=0, distinct=True), "queries": list_of(QUERIES, least=0)}))
 AXIS = Named("strategy_matrices", record({"axis": PLACE, "rows": list_of(list_of(list_of(whole())))}))
@@ -111,61 +108,6 @@ CORE = Named(
         note="Kronecker products of integer matrices of single attributes, each measured with one noise.",
     ),
 )
-
-
-def core_of(made: Described) -> dict[str, Any]:
-    """Everything that decides what a structured mechanism does."""
-    workload, protection = made.workload, made.protection
-    return {
-        "attributes": list(workload.domain.attributes),
-        "values": [list(values) for values in workload.domain.values],
-        "terms": [{"axes": list(term), "queries": [q.to_spec() for q in term.values()]} for term in workload.terms],
-        "weights": workload.weights,
-        "protection": protection_to_spec(protection) if isinstance(protection, Presence) else protection.to_spec(),
-        "noise": made.noise,
-        "matrices": [
-            {"axis": axis, "rows": [matrix.rows.tolist() for matrix in listed]}
-            for axis, listed in sorted(made.matrices.items())
-        ],
-        "blocks": [
-            {"axes": list(block.parts), "matrices": list(block.parts.values()), "strength": block.strength}
-            for block in made.blocks
-        ],
-        "serves": list(made.serves) if isinstance(made.serves, tuple) else made.serves,
-        **rule_entry(workload.domain.unlisted),
-    }
-
-
-def parts_of_core(core: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of the mechanism, checked as far as its constructor does not."""
-    allowed = flagged_vacuous(core, keys(CORE) | ({"unlisted"} & core.keys()))
-    if not all(type(text) is str for names in (core["attributes"], *core["values"]) for text in names):
-        raise InvalidSpec("attributes: names and values must be texts.")
-    listed = tuple(core["attributes"]), tuple(tuple(values) for values in core["values"])
-    domain = Domain(*listed, rule_from(core))
-    terms = tuple(
-        {axis: queries_from_spec(q, domain.shape[axis]) for axis, q in _placed(term, TERM, "axes", "queries", domain)}
-        for term in core["terms"]
-    )
-    matrices = {}
-    for entry in core["matrices"]:
-        require_keys(entry, keys(AXIS), "matrices")
-        matrices[_axis(entry["axis"], domain)] = tuple(_integer_rows(rows) for rows in entry["rows"])
-    blocks = tuple(
-        MeasuredProduct(
-            {axis: _place(k) for axis, k in _placed(block, BLOCK, "axes", "matrices", domain)}, float(block["strength"])
-        )
-        for block in core["blocks"]
-    )
-    return {
-        "workload": StructuredWorkload(domain, terms, array(core["weights"], 1, "weights")),
-        "protection": _protection(core["protection"], domain, core["noise"]),
-        "noise": core["noise"],
-        "matrices": matrices,
-        "blocks": blocks,
-        "serves": tuple(map(_place, core["serves"])) if isinstance(core["serves"], list) else core["serves"],
-        "allow_vacuous": allowed,
-    }
 
 
 def _placed(entry: Any, named: Named, axes: str, values: str, domain: Domain) -> list[tuple[int, Any]]:
@@ -228,7 +170,7 @@ INTEGERS = (
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredMechanism(DomainMechanism[StructuredRelease]):
+class StructuredMechanism(DomainMechanism[StructuredRelease, SimulatedAnswers]):
     """Noisy answers to a structured workload, of any number of queries.
 
     matrices: for each attribute that is asked about, by axis, the integer matrices that blocks refer to. blocks: what is
@@ -241,6 +183,7 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
     spec_form = SpecForm(CORE, Named("parameters_of_structured", record(BUDGET_RANGE)))
     takes = ("records", "histogram")
     _alone = "queries of them alone answered exactly"
+    _release_type, _simulated_type = StructuredRelease, SimulatedAnswers
 
     workload: StructuredWorkload
     protection: Protection
@@ -361,10 +304,7 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
     def error(self, loss: str = "squared") -> float:
         """The total of variances over all answers, weighted ("squared"), or the largest weighted variance ("max")."""
         if loss == "max":
-            return max(
-                float(weight * self.variances(k, np.argwhere(np.ones([queries.count for queries in term.values()]))).max())
-                for k, (weight, term) in enumerate(zip(self.workload.weights, self.workload.terms, strict=True))
-            )
+            return max(float(weight * self.variances_of(k).max()) for k, weight in enumerate(self.workload.weights))
         if loss != "squared":
             raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared" or "max".', value=loss)
         return float(self.workload.weights @ self.term_errors)
@@ -414,25 +354,22 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
     @cached_property
     def _counted(self) -> MarginalWorkload:
         """The tables of counts that the blocks are made of; refused where a release would draw too much noise."""
-        require_drawable(self.measured)
+        self._require_drawable()
         axes = {tuple(sorted(block.parts)) for block in self.blocks}
         sets = Subsets.of(sorted(axes))
         return MarginalWorkload(self.workload.domain, sets, np.ones(len(sets)))
 
     @withholding
     def _released(self, count_tables: Callable[[], Tables]) -> StructuredRelease:
-        """Exact products of the true tables plus exact noise from the operating system's entropy."""
         if self.measured > ANNOUNCED:
             announce(f"structured: counting records and drawing noise for {self.measured} coordinates")
-        true = self._measured_of(count_tables())
-        drawn = self._drawn(self._release_entropy())
-        return self._release_of([exact + noise for exact, noise in zip(true, drawn, strict=True)])
+        return super()._released(count_tables)
 
-    def _release_of(self, noisy: Sequence[NDArray[Any]]) -> StructuredRelease:
-        """The release of noisy products, an array (p_1, ..., p_r) for every block."""
-        return StructuredRelease(self, tuple(map(stored, noisy)), self.guarantee, self.fingerprint)
+    def variances_of(self, place: int) -> Floats:
+        counts = [queries.count for queries in self.workload.terms[place].values()]
+        return self.variances(place, self.workload.places_of(place)).reshape(counts)
 
-    def _measured_of(self, tables: Tables) -> list[NDArray[Any]]:
+    def _true(self, tables: Tables) -> list[NDArray[Any]]:
         """`(M_1 x ... x M_d) x` of every block, exact; confidential."""
         found = []
         for block in self.blocks:
@@ -443,8 +380,25 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
         return found
 
     def _drawn(self, entropy: Entropy) -> list[NDArray[np.int64]]:
-        """One draw of every block's noise, in order."""
         return [drawn[0] for drawn in self.draw_blocks(1, entropy)]
+
+    def draw_flat(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        return np.concatenate([drawn.reshape(size, -1) for drawn in self.draw_blocks(size, entropy)], axis=1)
+
+    def _require_drawable(self) -> None:
+        if self.measured > MEASURED_LIMIT:
+            raise InvalidProblem(
+                f"release: {self.measured} coordinates would get noise, more than {MEASURED_LIMIT}; such designs are "
+                "certified, and their errors known, but they are not drawn. Ask for tables over fewer of the attributes at "
+                "once (`StructuredWorkload.tables`), or merge values."
+            )
+
+    def _noise_reach(self) -> NoiseReach:
+        return reach_of_terms(self)
+
+    def _whole(self) -> NDArray[np.bool_]:
+        whole = [all(bool((own.rows() == np.rint(own.rows())).all()) for own in term.values()) for term in self.workload.terms]
+        return np.repeat(whole, self.workload.counts)
 
     def draw_blocks(self, size: int, entropy: Entropy) -> list[NDArray[np.int64]]:
         """`size` draws of every block's noise, in order: (size, p_1, ..., p_r) each."""
@@ -456,31 +410,51 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
             drawn.append(law.draw(size * math.prod(shape), entropy).reshape(size, *shape))
         return drawn
 
-    def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> tuple[SimulatedAnswers, ...]:
-        """`size` draws of the noise in every block, for simulation only: each is stamped as not private."""
-        require_no_data(data)
-        require_drawable(self.measured)
-        entropy = simulation_entropy(seed)
-        return tuple(
-            SimulatedAnswers(self, tuple(self._drawn(entropy)), stamp) for stamp in stamp_of_each(seed, count(size, "size"))
-        )
-
-    @cached_property
-    def _reach(self) -> Margins:
-        return cache(reach_of_terms(self).margins)
-
-    def _limits_of(self, released: StructuredRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
-        """Intervals of all answers of all terms, in order; see `designer.base.answer_table`."""
-        margins, law = self._reach(level, simultaneous)
-        answers = np.concatenate([released.table(term).ravel() for term in range(len(self.workload.terms))])
-        return symmetric_limits(answers, margins, whole_terms(self), law)
-
-    def core(self) -> dict[str, Any]:
-        return {**core_of(self), **self._flag}
+    def _core_of_kind(self) -> dict[str, Any]:
+        workload, protection = self.workload, self.protection
+        return {
+            "terms": [{"axes": list(term), "queries": [q.to_spec() for q in term.values()]} for term in workload.terms],
+            "weights": workload.weights,
+            "protection": protection_to_spec(protection) if isinstance(protection, Presence) else protection.to_spec(),
+            "noise": self.noise,
+            "matrices": [
+                {"axis": axis, "rows": [matrix.rows.tolist() for matrix in listed]}
+                for axis, listed in sorted(self.matrices.items())
+            ],
+            "blocks": [
+                {"axes": list(block.parts), "matrices": list(block.parts.values()), "strength": block.strength}
+                for block in self.blocks
+            ],
+            "serves": list(self.serves) if isinstance(self.serves, tuple) else self.serves,
+        }
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> StructuredMechanism:
-        return cls(**parts_of_core(core))
+        allowed = flagged_vacuous(core, keys(CORE) | ({"unlisted"} & core.keys()))
+        domain = domain_of_core(core)
+        terms = tuple(
+            {axis: queries_from_spec(q, domain.shape[axis]) for axis, q in _placed(term, TERM, "axes", "queries", domain)}
+            for term in core["terms"]
+        )
+        matrices = {}
+        for entry in core["matrices"]:
+            require_keys(entry, keys(AXIS), "matrices")
+            matrices[_axis(entry["axis"], domain)] = tuple(_integer_rows(rows) for rows in entry["rows"])
+        blocks = tuple(
+            MeasuredProduct(
+                {axis: _place(k) for axis, k in _placed(block, BLOCK, "axes", "matrices", domain)}, float(block["strength"])
+            )
+            for block in core["blocks"]
+        )
+        return cls(
+            StructuredWorkload(domain, terms, array(core["weights"], 1, "weights")),
+            _protection(core["protection"], domain, core["noise"]),
+            core["noise"],
+            matrices,
+            blocks,
+            tuple(map(_place, core["serves"])) if isinstance(core["serves"], list) else core["serves"],
+            allow_vacuous=allowed,
+        )
 
     def _statement(self) -> Guarantee:
         law = "exp(-z^2 / (2 variance))" if self.noise == "gaussian" else "exp(-rate |z|)"
@@ -495,13 +469,10 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
 @deviations_in_units.register(StructuredMechanism)
 def _deviations_in_units(mechanism: StructuredMechanism) -> Iterable[tuple[str, float]]:
     """Of every term that of the answer with the least noise; of very many answers, the root of their mean variance."""
-    listed = zip(mechanism.workload.terms, mechanism.workload.counts, mechanism.term_errors.tolist(), strict=True)
-    for k, (term, answers, total) in enumerate(listed):
-        least = total / answers
-        if answers <= MOST_LOOKED_AT:
-            every = np.ones([queries.count for queries in term.values()], dtype=bool)
-            least = float(mechanism.variances(k, np.argwhere(every)).min())
-        yield " x ".join(mechanism.workload.domain.attributes[axis] for axis in term) or "total", math.sqrt(least)
+    listed = zip(mechanism.workload.titles, mechanism.workload.counts, mechanism.term_errors.tolist(), strict=True)
+    for k, (title, answers, total) in enumerate(listed):
+        least = total / answers if answers > MOST_LOOKED_AT else float(mechanism.variances_of(k).min())
+        yield title, math.sqrt(least)
 
 
 @below_by_noise.register(StructuredMechanism)

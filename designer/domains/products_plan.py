@@ -14,6 +14,7 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import step
 from designer.base.version import VERSION
 from designer.certificate.guarantee import Optimality, bounded
+from designer.domains.mechanism import MARGIN
 from designer.domains.products import StructuredMechanism
 from designer.domains.products_noise import (
     MeasuredProduct,
@@ -39,8 +40,6 @@ from solvers.work import one_thread
 # Entries of strategies are rounded to this many bits at most, and to fewer where many attributes multiply: noise must fit into
 # 64-bit integers. The certificate and the errors are those of what was rounded.
 BITS, BITS_TOGETHER = 14, 50
-# Widened beyond the exact load, so that a machine that rounds otherwise reaches the same verdict.
-MARGIN = 1 - 2.0**-40
 SWEEPS, SWEEP_ATTRIBUTES, SWEEP_TERMS = 4, 12, 3000
 SHORTENED = (0.5, 0.25, 0.125)  # shares of the longest column that are tried for all: where others change, it is what counts
 STARTS, STEPS, SHARE = 1, 200, 16  # of searches for p-identities, beside the starts for ordered attributes

@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import product
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import AnswerTable, LawOfAnswers, Tabular, tables_in_order
+from designer.base.answer_table import LawOfAnswers
 from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
-from designer.certificate.guarantee import Guarantee
 from designer.domains.directions import Together, parts_of
 from designer.domains.marginals_noise import kronecker_product
-from designer.domains.products_noise import MeasuredProduct, Noise, Protection, StrategyMatrix, sides
+from designer.domains.mechanism import LAWS, MOST_ENTRIES, DomainAnswers, DomainRelease
+from designer.domains.products_noise import MeasuredProduct, Noise, StrategyMatrix, sides
 from designer.domains.products_workload import StructuredWorkload
-from designer.relations.records.row_unit import RowUnit
 from designer.sampling.entropy import Entropy
 from designer.sampling.integer_margins import laplace_margin, sum_of_gaussians_margin, sums_are_nearly_normal
 from designer.sampling.margins import NoiseFacts, NoiseReach, seed_of
@@ -34,13 +32,17 @@ TOGETHER: Literal["together"] = "together"
 Serves = tuple[int, ...] | Literal["together"] | None
 
 
-class Described(Protocol):
-    """What a core is written of, and answers are put together by."""
+TABLE_LIMIT = 2**26  # answers of a term that are written out together
+MEASURED_LIMIT = 2**25  # coordinates that one release draws noise for
+LISTED = 1000  # answers that a release lists by name
+WORKING = 2**22  # numbers that are held while single answers are put together
+
+
+class Structured(LawOfAnswers, Protocol):
+    """What answers are put together by, and what their margins follow from."""
 
     @property
     def workload(self) -> StructuredWorkload: ...
-    @property
-    def protection(self) -> Protection: ...
     @property
     def noise(self) -> Noise: ...
     @property
@@ -49,31 +51,26 @@ class Described(Protocol):
     def blocks(self) -> tuple[MeasuredProduct, ...]: ...
     @property
     def serves(self) -> Serves: ...
-
-
-TABLE_LIMIT = 2**26  # answers of a term that are written out together
-MEASURED_LIMIT = 2**25  # coordinates that one release draws noise for
-LISTED = 1000  # answers that a release lists by name
-WORKING = 2**22  # numbers that are held while single answers are put together
-
-
-class Structured(Described, LawOfAnswers, Protocol):
-    """What answers are put together by."""
-
     @property
     def together(self) -> Together | None: ...
+    @property
+    def measured(self) -> int: ...
+    @property
+    def fingerprint(self) -> str: ...
     def parts(self, term: int) -> tuple[MeasuredProduct, ...]: ...
     def workload_places(self, term: int, places: object) -> NDArray[np.intp]: ...
     def variances(self, term: int | Sequence[str], places: object) -> Floats: ...
+    def draw_flat(self, size: int, entropy: Entropy) -> NDArray[np.int64]: ...
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredAnswers:
-    """Answers from noisy integers, `measured` one array for each block of the mechanism: its shape is the number of rows of
-    each of its matrices, (p_1, ..., p_r)."""
+class StructuredAnswers(DomainAnswers):
+    """Answers from noisy products: the shape of each is the number of rows of each of its matrices, (p_1, ..., p_r)."""
 
     mechanism: Structured
-    measured: tuple[NDArray[Any], ...]
+
+    def table_at(self, place: int) -> Floats:
+        return self.table(place)
 
     def answers(self, places: object, term: int | Sequence[str] = 0) -> Floats:
         """Some answers of a term, (m,): places (m, axes) are the numbers of the queries of its attributes, in the order of the
@@ -152,31 +149,12 @@ def _contracted(values: NDArray[Any], rows: Sequence[Floats]) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredRelease(StructuredAnswers, Tabular):
+class StructuredRelease(DomainRelease, StructuredAnswers):
     """Noisy products with the guarantee they carry and the fingerprint of the mechanism that made them."""
-
-    guarantee: Guarantee
-    fingerprint: str
-    row: RowUnit | None = field(default=None, kw_only=True)
-
-    def answer_tables(self) -> tuple[AnswerTable, ...]:
-        """The answers of each term, by its attributes; refused where they are too many to be written out."""
-        terms = range(len(self.mechanism.workload.terms))
-        return tables_in_order([self._answer_table(term) for term in terms], self.mechanism, self)
 
     def _display_facts(self) -> Mapping[str, object]:
         """How many answers, and the fingerprint."""
         return {"answers": self.mechanism.workload.count, **super()._display_facts()}
-
-    def _answer_table(self, term: int) -> AnswerTable:
-        workload = self.mechanism.workload
-        asked, domain = workload.terms[term], workload.domain
-        names = tuple(domain.attributes[axis] for axis in asked)
-        keys = tuple(product(*(queries.labels(domain.values[axis]) for axis, queries in asked.items())))
-        places = np.argwhere(np.ones([queries.count for queries in asked.values()], dtype=bool))
-        answers, errors = self.table(term).ravel(), self.standard_errors(places, term)
-        called = " x ".join(names) or "total"
-        return AnswerTable(called, names or ("query",), keys if names else (("total",),), answers, errors)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: the noisy integers of every block, from which anybody puts answers together; and the answers, by name,
@@ -198,8 +176,7 @@ def named_answers(released: StructuredAnswers) -> list[dict[str, Any]]:
     """All answers in the order of the terms, each with its name and the standard deviation of its noise."""
     workload, found = released.mechanism.workload, []
     for term, names in enumerate(workload.term_labels()):
-        places = np.argwhere(np.ones([queries.count for queries in workload.terms[term].values()], dtype=bool))
-        values, errors = released.table(term).ravel(), released.standard_errors(places, term)
+        values, errors = released.table(term).ravel(), released.standard_errors(workload.places_of(term), term)
         found += [
             {"query": name, "answer": float(value), "standard_error": float(error)}
             for name, value, error in zip(names, values, errors, strict=True)
@@ -214,50 +191,21 @@ class SimulatedAnswers(StructuredAnswers):
     stamp: str
 
 
-def require_drawable(measured: int) -> None:
-    """Refuse to draw more noise than a release holds."""
-    if measured > MEASURED_LIMIT:
-        raise InvalidProblem(
-            f"release: {measured} coordinates would get noise, more than {MEASURED_LIMIT}; such designs are certified, and "
-            "their errors known, but they are not drawn. Ask for tables over fewer of the attributes at once "
-            "(`StructuredWorkload.tables`), or merge values."
-        )
-
-
 # How far the noise of the answers of structured workloads reaches with a given probability (docs/theory/intervals.md, 5).
 
 
-LAWS = {
-    "gaussian": "sums of independent discrete Gaussians, by normal noise that smooths them",
-    "laplace": "exponential moments of sums of independent discrete Laplace noise",
-}
-MOST_ENTRIES = 10**7  # of the matrix from products to answers: 80 MB
 TILTS = np.arange(1, 64) / 64  # of the largest that the moments allow
 
 
-class StructuredNoise(Structured, Protocol):
-    """What the margins need to know of a mechanism."""
-
-    @property
-    def measured(self) -> int: ...
-    @property
-    def fingerprint(self) -> str: ...
-    def draw_blocks(self, size: int, entropy: Entropy) -> list[NDArray[np.int64]]: ...
-
-
-def reach_of_terms(mechanism: StructuredNoise) -> NoiseReach:
+def reach_of_terms(mechanism: Structured) -> NoiseReach:
     """The noise of all answers of all terms, in order."""
     terms = range(len(mechanism.workload.terms))
     nearly = mechanism.noise == "gaussian" and sums_are_nearly_normal(_least(mechanism), mechanism.measured)
     count, few = mechanism.workload.count, mechanism.measured * mechanism.workload.count <= MOST_ENTRIES
 
-    def draw(size: int, entropy: Entropy) -> Floats:
-        blocks = [own.reshape(size, -1) for own in mechanism.draw_blocks(size, entropy)]
-        return np.asarray(np.concatenate(blocks, axis=1) @ answers_of_products(mechanism).T, dtype=np.float64)
-
     return NoiseReach(
         lambda level: np.concatenate([margins_of_term(mechanism, term, 1 - level) for term in terms]),
-        draw,
+        lambda size, entropy: mechanism.draw_flat(size, entropy) @ answers_of_products(mechanism).T,
         np.zeros(count, dtype=bool),
         NoiseFacts(LAWS[mechanism.noise], nearly, mechanism.measured if few else math.inf),
         seed_of(mechanism.fingerprint),
@@ -265,17 +213,7 @@ def reach_of_terms(mechanism: StructuredNoise) -> NoiseReach:
     )
 
 
-def whole_terms(mechanism: Structured) -> NDArray[np.bool_]:
-    """Of all answers of all terms, whether they are whole numbers, (A,)."""
-    listed = zip(mechanism.workload.terms, mechanism.workload.counts, strict=True)
-    return np.concatenate([np.full(count, all(_whole(own.rows()) for own in term.values())) for term, count in listed])
-
-
-def _whole(rows: Floats) -> bool:
-    return bool((rows == np.rint(rows)).all())
-
-
-def margins_of_term(mechanism: StructuredNoise, term: int, beyond: float) -> Floats:
+def margins_of_term(mechanism: Structured, term: int, beyond: float) -> Floats:
     """Numbers t with `P(|noise| > t) <= beyond` for each answer of one term, (K,)."""
     parts = mechanism.parts(term)
     moments = [_coefficients(mechanism, term, block) for block in parts]
@@ -286,7 +224,7 @@ def margins_of_term(mechanism: StructuredNoise, term: int, beyond: float) -> Flo
     return laplace_margins(np.array([m[0] for m in moments]), np.array([m[1] for m in moments]), np.array(strengths), beyond)
 
 
-def _least(mechanism: StructuredNoise) -> float:
+def _least(mechanism: Structured) -> float:
     """The least variance of a coordinate, before it is made discrete."""
     return 1 / max(block.strength for block in mechanism.blocks)
 

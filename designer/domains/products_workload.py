@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import assign, count, positive, shown
@@ -315,6 +316,23 @@ class StructuredWorkload(Immutable, Displayed):
     def used(self) -> tuple[int, ...]:
         """Positions of the attributes that some term asks about."""
         return tuple(sorted({axis for term in self.terms for axis in term}))
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """What each term is called: its attributes joined by " x ", "total" for the empty one."""
+        return tuple(" x ".join(self.names_of(place)) or "total" for place in range(len(self.terms)))
+
+    def names_of(self, place: int) -> tuple[str, ...]:
+        """The attributes that one term asks about."""
+        return tuple(self.domain.attributes[axis] for axis in self.terms[place])
+
+    def keys_of(self, place: int) -> tuple[tuple[str, ...], ...]:
+        """What its queries of each attribute are called, answer by answer."""
+        return tuple(product(*(queries.labels(self.domain.values[axis]) for axis, queries in self.terms[place].items())))
+
+    def places_of(self, term: int) -> NDArray[np.intp]:
+        """The numbers of the queries of each attribute of a term, for all its answers, (K, axes)."""
+        return np.argwhere(np.ones([queries.count for queries in self.terms[term].values()], dtype=bool))
 
     @cached_property
     def product(self) -> dict[int, AttributeQueries] | None:

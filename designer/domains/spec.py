@@ -28,7 +28,7 @@ from designer.certificate.agreement import (
     require_cells,
     whole_table,
 )
-from designer.domains.marginals_tables import DomainMechanism
+from designer.domains.mechanism import DomainMechanism
 from designer.domains.products import StructuredMechanism
 from designer.domains.products_release import StructuredRelease
 from designer.mechanism.composition import Composition, Protected, cost_of_falloff
@@ -113,20 +113,20 @@ def _published(mechanism: StructuredMechanism, published: PublishedSums) -> tupl
     return published.matched(keys.columns, keys.rows)
 
 
-class DomainComposition(Composition[DomainMechanism[Any]]):
+class DomainComposition(Composition[DomainMechanism[Any, Any]]):
     """By the noise."""
 
-    def protected(self, made: DomainMechanism[Any]) -> Protected:
+    def protected(self, made: DomainMechanism[Any, Any]) -> Protected:
         return made.protection
 
-    def counted(self, made: DomainMechanism[Any]) -> Domain:
+    def counted(self, made: DomainMechanism[Any, Any]) -> Domain:
         domain: Domain = made.workload.domain
         return domain
 
-    def of_budget(self, made: DomainMechanism[Any], budget: Fraction) -> Cost:
+    def of_budget(self, made: DomainMechanism[Any, Any], budget: Fraction) -> Cost:
         return cost_of_falloff(made, made.law, budget)
 
-    def noise_of_laplace(self, made: DomainMechanism[Any]) -> Iterable[tuple[Fraction, int | None]]:
+    def noise_of_laplace(self, made: DomainMechanism[Any, Any]) -> Iterable[tuple[Fraction, int | None]]:
         """A record moves no coordinate of a product by more than the product of the largest entries, or twice that."""
         if not isinstance(made, StructuredMechanism) or made.noise != "laplace":
             return

@@ -24,7 +24,7 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.marginals_plan import CONTINUOUS, OBJECTIVES, private_precisions, whole_parts
 from designer.domains.marginals_workload import MarginalWorkload
-from designer.domains.protection import changes, load_matrix
+from designer.domains.mechanism import changes, load_matrix
 from designer.programs.bounds import Slopes
 from designer.programs.constraints import NOTICED, Named, Separated
 from designer.programs.program import Program

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from designer.accounts.composition.terms import cost_of_budget
 from designer.base.display import counted
 from designer.domains.marginals import THEOREM as OF_MARGINALS
 from designer.domains.marginals import MarginalMechanism
+from designer.domains.mechanism import DomainMechanism
 from designer.domains.products import THEOREM as OF_PRODUCTS
 from designer.domains.products import StructuredMechanism
 from designer.local.mechanism import THEOREM, Channel
@@ -311,7 +312,7 @@ class MarginalTables(Contributor[MarginalMechanism]):
     sketches = OF_MARGINAL_TABLES
 
     def about_whom(self, made: MarginalMechanism) -> str:
-        return f"Records with {counted(len(made.workload.domain.attributes), 'attribute')}"
+        return _attributes_of(made)
 
     def published(self, made: MarginalMechanism) -> Told:
         tables, cells = len(made.workload.subsets), int(made.workload.cells.sum())
@@ -319,18 +320,12 @@ class MarginalTables(Contributor[MarginalMechanism]):
             "Each table counts the records by the values of some attributes. All tables come from the same noisy numbers, so "
             "that they agree: totals of one are totals of the others."
         )
-        law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
-        return Told(f"{counted(tables, 'noisy table')} with {counted(cells, 'cell')} in all", sentence, (Prose(sentence), law))
+        return _law_of(made, f"{counted(tables, 'noisy table')} with {counted(cells, 'cell')} in all", sentence)
 
     def accuracy(self, made: MarginalMechanism) -> Told:
-        subsets = [made.workload.names(axes) for axes in made.workload.subsets.tuples()[:ROWS]]
-        errors = [math.sqrt(float(made.variances(names).max())) for names in subsets]
-        cells = [math.prod(made.workload.shape(made.axes(names))) for names in subsets]
-        rows = tuple(
-            (title(names), f"{size:,}", off_by(error) if error else "0, exact")
-            for names, size, error in zip(subsets, cells, errors, strict=True)
-        )
-        return _told(rows, errors, len(made.workload.subsets), "table")
+        variances = [made.variances_of(place) for place in range(min(ROWS, len(made.workload.subsets)))]
+        errors, sizes = [math.sqrt(float(own.max())) for own in variances], [own.size for own in variances]
+        return _told(made, sizes, errors, len(made.workload.subsets), "table")
 
 
 class ProductQueries(Contributor[StructuredMechanism]):
@@ -339,7 +334,7 @@ class ProductQueries(Contributor[StructuredMechanism]):
     sketches = OF_PRODUCT_QUERIES
 
     def about_whom(self, made: StructuredMechanism) -> str:
-        return f"Records with {counted(len(made.workload.domain.attributes), 'attribute')}"
+        return _attributes_of(made)
 
     def published(self, made: StructuredMechanism) -> Told:
         sentence = (
@@ -347,26 +342,30 @@ class ProductQueries(Contributor[StructuredMechanism]):
             "records have certain values, or ranges of values, of some attributes."
         )
         terms = counted(len(made.workload.terms), "group")
-        law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
-        return Told(f"{counted(made.workload.count, 'noisy answer')} in {terms}", sentence, (Prose(sentence), law))
+        return _law_of(made, f"{counted(made.workload.count, 'noisy answer')} in {terms}", sentence)
 
     def accuracy(self, made: StructuredMechanism) -> Told:
-        names, workload = made.workload.domain.attributes, made.workload
-        errors = [math.sqrt(float(e) / n) for e, n in zip(made.term_errors, workload.counts, strict=True)]
-        rows = tuple(
-            (title(tuple(names[axis] for axis in term)), f"{count:,}", off_by(error) if error else "0, exact")
-            for term, count, error in list(zip(workload.terms, workload.counts, errors, strict=True))[:ROWS]
-        )
-        return _told(rows, errors, len(workload.terms), "group")
+        sizes = made.workload.counts
+        errors = [math.sqrt(float(e) / n) for e, n in zip(made.term_errors, sizes, strict=True)]
+        return _told(made, sizes, errors, len(sizes), "group")
 
 
-def title(attributes: tuple[str, ...]) -> str:
-    """The attributes of a table as its name."""
-    return " x ".join(map(named, attributes)) or "all records"
+def _attributes_of(made: DomainMechanism[Any, Any]) -> str:
+    return f"Records with {counted(len(made.workload.domain.attributes), 'attribute')}"
 
 
-def _told(rows: tuple[tuple[str, ...], ...], errors: list[float], tables: int, kind: str) -> Told:
-    """The accuracy of tables: the noise of one cell."""
+def _law_of(made: DomainMechanism[Any, Any], answer: str, sentence: str) -> Told:
+    """What is published, with the law of its noise."""
+    law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
+    return Told(answer, sentence, (Prose(sentence), law))
+
+
+def _told(made: DomainMechanism[Any, Any], sizes: Sequence[int], errors: list[float], tables: int, kind: str) -> Told:
+    """The accuracy of tables, whose name is that of their attributes: the noise of one cell."""
+    rows = tuple(
+        (" x ".join(map(named, made.workload.names_of(k))) or "all records", f"{size:,}", off_by(e) if e else "0, exact")
+        for k, (size, e) in enumerate(zip(sizes[:ROWS], errors[:ROWS], strict=True))
+    )
     left_out = (
         f" The first {len(rows):,} of {tables:,} rows; the spec holds what the others follow from."
         if tables > len(rows)

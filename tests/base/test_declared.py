@@ -18,7 +18,7 @@ from designer.base.checks import Declared, assign, checked, count, positive, rat
 from designer.base.schema import ClosedList, keys
 from designer.certificate.norm_kinds import NORMS, norm_from_spec
 from designer.domains import products_workload as attribute_queries
-from designer.domains.protection import PROTECTIONS, protection_from_spec
+from designer.domains.mechanism import PROTECTIONS, protection_from_spec
 from designer.mechanism import staircase_noise as noise
 from designer.relations import kinds as relations
 from designer.selection.mechanism import SCORES, score_from_spec

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 from designer import DesignFailed, Domain, MarginalProblem, MarginalWorkload, Presence, Targets, design, least_budget, metrics
-from designer.domains.protection import Protection
+from designer.domains.mechanism import Protection
 from designer.domains.pure_marginals import ADDITIVE
 
 DOMAIN = Domain.of({"age": 4, "sex": 2, "state": 3})

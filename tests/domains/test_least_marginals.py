@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import binom
 
 from designer import DesignFailed, InvalidProblem, MarginalMechanism, MarginalWorkload, Presence, Targets, metrics
-from designer.domains.marginals_least import least_marginal_budget, table_margins, table_names, weights_of
+from designer.domains.marginals_least import least_marginal_budget, table_margins, weights_of
 from designer.domains.marginals_plan import design_marginals
-from designer.domains.protection import Protection
+from designer.domains.mechanism import Protection
 from designer.problem.domain import Domain
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY
 
@@ -58,9 +58,7 @@ def test_a_margin_in_wide_noise_asks_for_what_its_standard_error_does() -> None:
     mixed = Targets(margin={("age", "sex"): 1.959964 * 90}, standard_error={("state",): 30.0})
     by_error, by_margin = (least_marginal_budget(ASK, ATTRIBUTES, asked) for asked in (Targets(standard_error=errors), mixed))
     assert by_error.factor <= by_margin.factor <= 1.02 * by_error.factor
-    weights = [
-        weights_of(asked.of(table_names(ASK))) for asked in (Targets(standard_error=30.0), Targets(margin=1.959964 * 30))
-    ]
+    weights = [weights_of(asked.of(ASK.titles)) for asked in (Targets(standard_error=30.0), Targets(margin=1.959964 * 30))]
     assert weights[0] == pytest.approx(1 / 900) and weights[1] == pytest.approx(1 / 900)
 
 

@@ -262,7 +262,7 @@ def _pushed_covariance(made: MarginalMechanism, names: list[tuple[str, ...]]) ->
         for place in np.ndindex(zero[part].shape):
             unit = zero[part].copy()
             unit[place] = deviations[place]
-            tables = SimulatedTables(made, {**zero, part: unit}, "").tables()
+            tables = SimulatedTables(made, tuple({**zero, part: unit}.values()), "").tables()
             columns.append(np.concatenate([tables[n].ravel() for n in names]))
     return np.array(columns).T @ np.array(columns)
 

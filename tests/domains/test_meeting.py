@@ -9,7 +9,7 @@ import pytest
 from designer import DesignFailed, InvalidProblem, MarginalMechanism, MarginalWorkload, Presence, Targets, metrics
 from designer.domains.marginals_least import marginals_meeting
 from designer.domains.marginals_plan import design_marginals
-from designer.domains.protection import Protection, changes, load_matrix
+from designer.domains.mechanism import Protection, changes, load_matrix
 from designer.problem.domain import Domain
 
 DOMAIN = Domain.of({"sex": 2, "age": 3, "place": 4})

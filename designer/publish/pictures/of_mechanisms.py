@@ -288,21 +288,22 @@ def cell_order(mechanism: LatticeMechanism) -> CellOrder | None:
 
 def marginal_drawings(mechanism: MarginalMechanism) -> tuple[Drawing, ...]:
     """Bars: the largest standard error of a cell of each table, the largest thirty of many."""
-    names, errors = table_errors(mechanism)
-    low, high = no_less(float(errors.min())), no_less(float(errors.max()))
-    alt = f"Bars for the largest standard error of a cell of each of {len(names)} tables, from {low} to {high}."
+    errors = np.array([math.sqrt(mechanism.variances_of(k).max()) for k in range(len(mechanism.workload.subsets))])
+    words = "standard error of a cell"
+    return _bars_of_tables(mechanism, errors, "Standard error of the cells of each table", words, f"largest {words}", "tables")
+
+
+def _bars_of_tables(
+    mechanism: MarginalMechanism | StructuredMechanism, errors: Floats, title: str, axis: str, words: str, tables: str
+) -> tuple[Drawing, ...]:
+    """Bars of the errors, (T,), of tables or terms."""
+    names, (low, high) = list(mechanism.workload.titles), (no_less(float(own)) for own in (errors.min(), errors.max()))
+    alt = f"Bars for the {words} of each of {len(names)} {tables}, from {low} to {high}."
 
     def draw(axes: Any) -> None:
-        bars_by_name(axes, names, errors, "standard error of a cell")
+        bars_by_name(axes, names, errors, axis)
 
-    return (Drawing("errors", "Standard error of the cells of each table", alt, draw, **size_for(names)),)
-
-
-def table_errors(mechanism: MarginalMechanism) -> tuple[list[str], Floats]:
-    """The names of the tables, and the largest standard error of a cell of each, (T,)."""
-    subsets = [mechanism.workload.names(subset) for subset in mechanism.workload.subsets.tuples()]
-    errors = np.array([float(np.sqrt(mechanism.variances(subset).max())) for subset in subsets])
-    return [" x ".join(subset) or "total" for subset in subsets], errors
+    return (Drawing("errors", title, alt, draw, **size_for(names)),)
 
 
 TAIL = 0.05
@@ -387,22 +388,9 @@ def term_drawings(mechanism: StructuredMechanism) -> tuple[Drawing, ...]:
     """Bars: the root mean squared error of an answer of each term; none of thousands of terms."""
     if len(mechanism.workload.terms) > MOST_TERMS:
         return ()
-    names, errors = errors_by_term(mechanism)
-    low, high = no_less(float(errors.min())), no_less(float(errors.max()))
-    alt = f"Bars for the root mean squared error of an answer of each of {len(names)} terms, from {low} to {high}."
-
-    def draw(axes: Any) -> None:
-        bars_by_name(axes, names, errors, "root mean squared error of an answer")
-
-    return (Drawing("errors", "Error of the answers of each term", alt, draw, **size_for(names)),)
-
-
-def errors_by_term(mechanism: StructuredMechanism) -> tuple[list[str], Floats]:
-    """The attributes of each term, and the root mean squared error of its answers, (T,)."""
-    attributes, terms = mechanism.workload.domain.attributes, mechanism.workload.terms
-    sizes = [float(np.prod([float(queries.count) for queries in term.values()])) for term in terms]
-    names = [" x ".join(attributes[axis] for axis in term) or "total" for term in terms]
-    return names, np.sqrt(np.asarray(mechanism.term_errors) / sizes)
+    errors = np.sqrt(mechanism.term_errors / np.array(mechanism.workload.counts, dtype=np.float64))
+    words = "root mean squared error of an answer"
+    return _bars_of_tables(mechanism, errors, "Error of the answers of each term", words, words, "terms")
 
 
 PLACES = 401
