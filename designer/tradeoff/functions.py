@@ -462,7 +462,10 @@ def discrete_laplace(epsilon: object, steps: int) -> Tradeoff:
 
     Beyond, steps are taken together: their largest divisor up to 4096 gives a function that is below the exact one.
 
-    epsilon: of the whole move, above 0. steps: of the grid, at least 1.
+    Parameters
+    ----------
+    epsilon : of the whole move, above 0.
+    steps : of the grid, at least 1.
 
     >>> discrete_laplace(1, 1) == EpsilonDelta(1), round(discrete_laplace(1, 64).delta_at("1/2"), 4)
     (True, 0.2212)
