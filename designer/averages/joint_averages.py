@@ -43,9 +43,14 @@ FAINT = 1e-8
 def squared_averages(queries: StatisticalQueries, n: float, weights: Mapping[str, float] | None = None) -> AdditiveMechanism:
     """Design Laplace noise on biased averages of least worst-case squared error over n records.
 
-    weights: what the squared error of each statistic counts, by name; 1 for those that are not named. The result carries value,
-    lower bound and gap: 0 where groups and statistics belong together one by one. Errors: `DesignFailed` above 4000 statistics
-    times images.
+    The result carries value, lower bound and gap: 0 where groups and statistics belong together one by one. Errors:
+    `DesignFailed` above 4000 statistics times images.
+
+    Parameters
+    ----------
+    queries : the averages that are asked for.
+    n : the public number of records.
+    weights : what the squared error of each statistic counts, by name; 1 for those that are not named.
 
     >>> from designer import Domain
     >>> two = Domain.of({"a": [-1, 1], "b": [-1, 1]})

@@ -161,7 +161,6 @@ class AveragesReader(AskingReader):
         return attributes, values
 
     def _values_themselves(self, name: str, attributes: tuple[str, ...]) -> list[float]:
-        """The values of one attribute, as numbers."""
         if len(attributes) != 1:
             raise self.refuse("statistics", name, list(attributes), 'values = "number" is for one attribute; add up terms')
         found = [number_in_file(value) for value in self.domain.values[self.domain.axis(attributes[0])]]
@@ -209,7 +208,6 @@ class AveragesReader(AskingReader):
         return dict(zip(rows, numbers, strict=True))
 
     def _weights(self, given: Any, names: list[str]) -> dict[str, float]:
-        """Weights by the names of the statistics."""
         if isinstance(given, list):
             if len(given) != len(names):
                 raise self.refuse(

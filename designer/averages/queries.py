@@ -381,7 +381,6 @@ class AveragesLaw:
 
     @property
     def workload(self) -> Workload:
-        """The sums."""
         return self.asked.workload
 
     def standard_errors(self) -> Floats:
@@ -390,7 +389,6 @@ class AveragesLaw:
 
     @property
     def error_source(self) -> ErrorSource:
-        """How they are known."""
         return self.mechanism.error_source
 
     def limits_of(self, released: Release, level: float, simultaneous: bool) -> ConfidenceLimits:
