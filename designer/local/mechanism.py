@@ -174,7 +174,6 @@ class Channel(TakesCounts[Reports]):
 
     @property
     def universe(self) -> Universe:
-        """What counts are joined by."""
         return Universe(tuple(map(str, self.elements)), self.keys)
 
     @property
@@ -261,7 +260,6 @@ class Channel(TakesCounts[Reports]):
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> Channel:
-        """The channel of a spec, certified anew."""
         optional = {key for key in ("keys",) if key in core}
         require_keys(core, (keys(cls.spec_form.core) - {"keys"}) | optional, "mechanism")
         relation = relation_from_spec(core["relation"])

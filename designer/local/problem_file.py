@@ -122,7 +122,6 @@ class ReportFile(ProblemFile):
 
     @classmethod
     def form(cls) -> Schema:
-        """The sections of a whole file."""
         metric, _ = metric_forms()
         targets = record(
             {"loss": noted("The most that a report may lose, as [report] measures it.", POSITIVE)},
