@@ -143,7 +143,6 @@ def law_words(falloff: Falloff, norm: Norm, reconstruction: Floats | None) -> st
 
 
 def notion_words(falloff: Falloff, delta: float | None) -> str:
-    """What is promised."""
     return NOTIONS[falloff] if delta is None else APPROXIMATE.format(delta=delta)
 
 
@@ -390,7 +389,6 @@ class AdditiveMechanism(GridMechanism):
         return 1.0 / self.norm.map if own is None else own @ (1.0 / self.norm.map[self.noise.heard])
 
     def verify(self) -> PrivacyCertificate:
-        """The privacy certificate, recomputed from the frozen numbers."""
         words, elements = theorem(self.falloff, self.delta), self.workload.elements
         if is_unwritten(self):
             return certify_described(self.sensitivity(), self.norm, words, elements)
@@ -439,7 +437,6 @@ class AdditiveMechanism(GridMechanism):
         return budget_of_several(alone, rows, self.falloff, self.delta)
 
     def query_variances(self) -> Floats:
-        """Variance of the noise in each of the K answers."""
         return self.noise.variances(self.reconstruction)
 
     def query_mean_absolutes(self) -> Floats:
@@ -451,7 +448,6 @@ class AdditiveMechanism(GridMechanism):
         return answer_margins(self, level)
 
     def covariance(self) -> Floats:
-        """Covariance matrix of the noise in the K answers."""
         full = np.zeros((self.norm.dimension, self.norm.dimension))
         own = self.noise.heard_covariance
         full[np.ix_(self.noise.heard, self.noise.heard)] = np.diag(own) if own.ndim == 1 else own
@@ -470,16 +466,13 @@ class AdditiveMechanism(GridMechanism):
 
     @cached_property
     def _kept(self) -> Floats | None:
-        """See `designer.mechanism.release.kept_rows`."""
         return kept_rows(self.relation, self.workload, self._heard, self.reconstruction)
 
     @property
     def _heard(self) -> NDArray[np.bool_]:
-        """The measured coordinates that carry noise, (R,)."""
         return np.asarray(~self.norm.silent)
 
     def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
-        """`size` draws of the noise in the K answers, (size, K)."""
         draws: Floats = self.grid.values(self.noise.draw(size, entropy).T).T
         return draws if self.reconstruction is None else draws @ self.reconstruction.T
 
@@ -489,7 +482,6 @@ class AdditiveMechanism(GridMechanism):
         return noise_for(self.norm, self.grid, self.falloff)
 
     def core(self) -> dict[str, Any]:
-        """Everything that decides what the mechanism does."""
         return {
             "family": self.family,
             "workload": workload_to_spec(self.workload),
@@ -504,7 +496,6 @@ class AdditiveMechanism(GridMechanism):
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> AdditiveMechanism:
-        """The mechanism of a spec, certified anew."""
         allowed = flagged_vacuous(core, keys(cls.spec_form.core) | ({"delta", "projected"} & core.keys()))
         grid = numbers_from(core["grid"], "grid")
         grid = grid.tolist() if isinstance(grid, np.ndarray) else grid
@@ -525,7 +516,6 @@ class AdditiveMechanism(GridMechanism):
         )
 
     def _statement(self) -> Guarantee:
-        """The statement of what is promised."""
         law = law_words(self.falloff, self.norm, self.reconstruction)
         return Guarantee(
             unit=protected_unit(self.relation, self.delta),

@@ -280,7 +280,14 @@ class ErrorBounds:
 @step("bounding errors")
 def error_bounds(mechanism: AdditiveLaw, n: float, delta: float = 0.05) -> ErrorBounds:
     """Bound the errors at a histogram of n records, squared, l1, l2 and l-infinity, with probability 1 - delta. Raises
-    `InvalidProblem` for a delta that is none. Source: DX Theorem 2 for independent Laplace noise, `joint_noise` elsewhere."""
+    `InvalidProblem` for a delta that is none. Source: DX Theorem 2 for independent Laplace noise, `joint_noise` elsewhere.
+
+    Parameters
+    ----------
+    mechanism : with additive noise.
+    n : the number of records.
+    delta : the probability that a bound fails.
+    """
     n = positive(n, "n")
     if not 0 < delta <= 1:
         raise InvalidProblem(f"delta: {delta} is not a probability in (0, 1].", value=delta)

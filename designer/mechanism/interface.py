@@ -164,7 +164,6 @@ class Mechanism(TakesCounts[Release]):
 
     @cached_property
     def universe(self) -> Universe:
-        """What counts are joined by."""
         made = self.relation
         return replace(self.workload.universe, impossible=made.impossible, agreeing=made.agreeing, tables=made.counted_tables)
 
@@ -263,7 +262,6 @@ class GridMechanism(Mechanism):
 
     @property
     def _kept(self) -> Floats | None:
-        """See `designer.mechanism.release.kept_rows`."""
         return None
 
     @cached_property
