@@ -193,7 +193,6 @@ class OddsRatioTest(FrozenMechanism):
         return OddsRatioRelease(self, Fraction(cell, 2**self.exponent), self.guarantee, self.fingerprint)
 
     def core(self) -> dict[str, Any]:
-        """Everything that decides what the test does."""
         return {
             "rows": list(self.margins.rows),
             "columns": list(self.margins.columns),
@@ -205,7 +204,6 @@ class OddsRatioTest(FrozenMechanism):
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> OddsRatioTest:
-        """The test of a spec, certified anew."""
         require_keys(core, keys(cls.spec_form.core), "mechanism")
         margins = Margins(core["rows"], core["columns"])
         return cls(margins, tradeoff_from_spec(core["tradeoff"]), core["adjacency"], core["noise"], core["exponent"])
