@@ -109,7 +109,6 @@ class Start:
 
     @property
     def tables(self) -> str:
-        """A table for each column."""
         return ", ".join(f"[{names_of([column])}]" for column in self.categories)
 
     @property
