@@ -100,7 +100,6 @@ class Explorer:
 
     @cached_property
     def problem(self) -> Any:
-        """At the numbers of the file."""
         return self.request.compared
 
     @cached_property

@@ -361,7 +361,6 @@ class ProductQueries(Contributor[StructuredMechanism]):
 
 
 def title(attributes: tuple[str, ...]) -> str:
-    """The attributes of a table as its name."""
     return " x ".join(map(named, attributes)) or "all records"
 
 

@@ -67,7 +67,6 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def hidden(promise: Guarantee) -> PageSection:
-    """What is hidden, and from whom."""
     pairs = Entries(
         (
             ("What is protected", named(promise.unit, 1000)),
@@ -112,7 +111,6 @@ def unprotected(evidence: Evidence, contributor: Contributor[Any]) -> PageSectio
 
 
 def accuracies(told: Told) -> PageSection:
-    """How accurate each answer is."""
     return PageSection("accuracy", "Accuracy", told.pieces)
 
 
@@ -300,7 +298,6 @@ def _cell(value: Any) -> str:
 
 
 def certificate(made: FrozenMechanism, contributor: Contributor[Any]) -> PageSection:
-    """The certificate in numbers."""
     return PageSection("certificate", "The certificate", contributor.certificate(made))
 
 
@@ -313,7 +310,6 @@ def proof(made: FrozenMechanism, contributor: Contributor[Any]) -> PageSection:
 
 
 def full_statement(promise: Guarantee) -> PageSection:
-    """The guarantee, letter by letter."""
     rows = [(name, verbatim_of(text, f"guarantee.{key}")) for name, key, text in _fields(promise)]
     return PageSection("statement", "The statement in full", (Entries(tuple(rows), verbatim=True),))
 

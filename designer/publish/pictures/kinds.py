@@ -39,7 +39,10 @@ def register_picture(name: str, draw: Draw) -> None:
     Nothing in a problem file or a spec names a picture.
     Raises `InvalidProblem` for a name that is taken, and for no name or no function.
 
-    name: of the kind of picture. draw: a function from a comparison to a figure.
+    Parameters
+    ----------
+    name : of the kind of picture.
+    draw : a function from a comparison to a figure.
     """
     if not isinstance(name, str) or not name or name in (*OWN, *_PICTURES):
         there = sorted({*OWN, *_PICTURES})
@@ -87,8 +90,13 @@ Drawings = tuple[Drawing, ...]
 def drawings_of(thing: Any, released: Released | None = None) -> Drawings:
     """List the pictures of a mechanism, a release, a design, a comparison, a least budget or a policy, in the order of a page.
 
-    released: a release of the mechanism, whose answers come first. Their names differ. None where nothing can be drawn. Raises
-    `InvalidProblem` for a release of another mechanism, and for what has no pictures.
+    Their names differ. None where nothing can be drawn. Raises `InvalidProblem` for a release of another mechanism, and for
+    what has no pictures.
+
+    Parameters
+    ----------
+    thing : what is drawn.
+    released : a release of the mechanism, whose answers come first.
     """
     if released is not None:
         return _with_answers(thing, released)
@@ -115,10 +123,19 @@ def plot(
     """Draw one picture of something into a file, which is returned, or into axes of matplotlib, by default new ones, which are
     returned. Needs matplotlib (extra `plot`).
 
-    kind: the name of one of `drawings_of(thing, released)`, by default the first; of a comparison also a picture of your own,
-    into a file, see `designer.register_picture`. Without a kind, the file of a comparison shows losses and deviations
-    side by side. replace: may a regular file of that name be replaced? Raises `InvalidProblem` for other names, and for axes
-    that have not the dimensions of the picture.
+    Without a kind, the file of a comparison shows losses and deviations side by side. Raises `InvalidProblem` for other names,
+    and for axes that have not the dimensions of the picture.
+
+    Parameters
+    ----------
+    thing : what `drawings_of` takes.
+    path : of a picture; its ending says of which format.
+    ax : axes that have the dimensions of the picture.
+    kind
+        the name of one of `drawings_of(thing, released)`, by default the first; of a comparison also a picture of your own,
+        into a file, see `designer.register_picture`.
+    released : a release of the mechanism.
+    replace : may a regular file of that name be replaced?
     """
     if path is not None and ax is not None:
         raise InvalidProblem("plot: draws into a file or into axes; give path or ax, not both.")
