@@ -54,7 +54,6 @@ class Lengths:
         return {"l1": self.total, "l2": self.square, "linf": self.largest}[order]
 
     def longest(self, order: Order) -> Change:
-        """The longest change known in an order."""
         return self.changes[("l1", "l2", "linf").index(order)]
 
     def exact(self, order: Order) -> bool:

@@ -173,7 +173,6 @@ class TakesCounts(FrozenMechanism, Generic[R]):
 
     @property
     def _hidden(self) -> Relation:
-        """What is protected."""
         made: Relation = self.relation  # type: ignore[attr-defined]
         return made
 
