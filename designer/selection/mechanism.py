@@ -174,7 +174,6 @@ class Selection(TakesCounts["Choice"]):
 
     @property
     def universe(self) -> Universe:
-        """What counts are joined by."""
         return self.score.universe
 
     @withholding
@@ -239,12 +238,10 @@ class Selection(TakesCounts["Choice"]):
         require_listed(self.relation)
 
     def core(self) -> dict[str, Any]:
-        """Everything that decides what the selection does."""
         return {"score": self.score.to_spec(), "relation": self.relation.to_spec(), "rate": self.rate, "law": self.law}
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> Selection:
-        """The selection of a spec, certified anew."""
         require_keys(core, keys(cls.spec_form.core), "mechanism")
         return cls(score_from_spec(core["score"]), relation_from_spec(core["relation"]), core["rate"], core["law"])
 
@@ -333,9 +330,13 @@ def best_selection(
 
 def largest_rate(score: Score, relation: Relation, constant: RateConstant = "range") -> float:
     """Find the largest private rate of a score, rounded towards privacy by less than one part in 10^11; see `best_selection`.
-
-    score: of the candidates; relation: what is hidden; constant: "range", or "theorem_3" for that of DX, which is never larger.
     Raises `InvalidProblem` where score and relation speak of different elements, `DesignFailed` where nothing moves.
+
+    Parameters
+    ----------
+    score : of the candidates.
+    relation : what is hidden.
+    constant : "range", or "theorem_3" for that of DX, which is never larger.
     """
     from designer.certificate.certificate import refuse_infinite, scale_up_to_private
 

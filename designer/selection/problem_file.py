@@ -210,7 +210,6 @@ class SelectionFile(ProblemFile):
 
     @classmethod
     def form(cls) -> Schema:
-        """The sections of a whole file."""
         return over_a_relation({"selection": noted(SELECTION_NOTE, either(*SELECTION_FORMS.values()))}, **TABLE_OR_WORKLOAD)
 
     def make(self, choices: Choices) -> Selection:
