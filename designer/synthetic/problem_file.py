@@ -97,7 +97,6 @@ class SyntheticReader(AskingReader):
 
     @property
     def section(self) -> dict[str, Any]:
-        """The section of its kind."""
         found: dict[str, Any] = self.data.get(self.data["kind"], {})
         return found
 

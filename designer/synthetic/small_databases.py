@@ -96,7 +96,6 @@ class SmallDB(TakesCounts[SyntheticRelease]):
         return ColumnSums.of(self.queries.integers, self.size)
 
     def _statement(self) -> Guarantee:
-        """The statement of what is promised."""
         words = (
             f"SmallDB: one of {len(self.candidates.answers)} distinct answer vectors of histograms of {self.size} records, "
             f"by the {self.selection} law of its largest error; the histogram is scaled to all records. Lipschitz constant c "
@@ -110,7 +109,6 @@ class SmallDB(TakesCounts[SyntheticRelease]):
 
     @property
     def universe(self) -> Universe:
-        """What counts are joined by."""
         return self.queries.workload.universe
 
     @withholding
@@ -175,12 +173,10 @@ class SmallDB(TakesCounts[SyntheticRelease]):
         require_listed(self.queries.relation)
 
     def core(self) -> dict[str, Any]:
-        """Everything that decides what the mechanism does."""
         return {"queries": self.queries.to_spec(), "records": self.records, "size": self.size, "selection": self.selection}
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> SmallDB:
-        """The mechanism of a spec, certified anew."""
         queries, records = read_core(core, cls.spec_form.core)
         if type(core["size"]) is not int:
             raise InvalidSpec("size: must be a whole number.")

@@ -110,7 +110,6 @@ class SmallDatabaseForm(ReleaseForm[SmallDB, SyntheticRelease]):
 
 
 def _answered(mechanism: MWEM | SmallDB, released: SyntheticRelease) -> dict[str, Any]:
-    """What both forms have in common."""
     stated = released.to_dict()
     elements = list(mechanism.queries.workload.elements)
     return {"elements": elements, "histogram": stated["histogram"], "answers": stated["answers"]}
