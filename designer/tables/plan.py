@@ -438,7 +438,6 @@ class TablePlan(FrozenMechanism):
         return cls(queries, splitting, core["rho"], core.get("constant"), rule_from(core))
 
     def _statement(self) -> Guarantee:
-        """The statement of what is promised."""
         flat = f"{self.constant} + " if self.constant else ""
         rows = "" if self.splitting is None else f"m(r) the rows of r after splitting at {self.splitting.threshold_words()}."
         split = rows and f" P(r) <= {flat}{self.rho} * m(r)^2, {rows}"

@@ -152,10 +152,14 @@ def _record_of(groups: Groups, key: Labels) -> dict[str, object]:
 def consistent_levels(answers: Sequence[Answer], levels: Sequence[Groups]) -> tuple[Answer, ...]:
     """Compute the answers of all levels of a hierarchy, of least weighted squares: children add up to their parents.
 
-    answers: of one measure, such as `release["jobs by state"]`, for some or all of the levels, each once; levels: all of them,
-    coarse to fine. Returns an answer for each level, of levels that were not asked too, with variances, and with how far it was
-    moved (`post_processing`). Post-processing: as private as what it is computed from. InvalidProblem where an answer is of no
-    level, or the finest level was not asked.
+    Returns an answer for each level, of levels that were not asked too, with variances, and with how far it was moved
+    (`post_processing`). Post-processing: as private as what it is computed from. InvalidProblem where an answer is of no level,
+    or the finest level was not asked.
+
+    Parameters
+    ----------
+    answers : of one measure, such as `release["jobs by state"]`, for some or all of the levels, each once.
+    levels : all of them, coarse to fine.
 
     >>> from designer.tables import hierarchy
     >>> all_, state = hierarchy(["state"], [["DE"]])
@@ -189,7 +193,6 @@ def consistent_levels(answers: Sequence[Answer], levels: Sequence[Groups]) -> tu
 
 
 def _level_of(answer: Answer, levels: Sequence[Groups]) -> int:
-    """The level whose groups an answer is of."""
     for place, level in enumerate(levels):
         if isinstance(answer, Answer) and answer.keys == level.keys and len(answer.columns) == len(level.columns):
             return place
