@@ -223,7 +223,6 @@ class WorkBudget:
 
     @property
     def left(self) -> float:
-        """Units that are left."""
         return self.units - self.spent
 
     @property

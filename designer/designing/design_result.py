@@ -30,7 +30,6 @@ class Made(Displayed, Generic[P, F]):
     seconds: float
 
     def _display_facts(self) -> Mapping[str, object]:
-        """The facts of what was made, how near it is to the best of its family, and the seconds that it took."""
         gap, cut = None if self.optimality is None else self.optimality.gap, {"cut": self.cut} if self.cut else {}
         return {**self.mechanism._display_facts(), "gap": gap, "seconds": round(self.seconds, 3), **cut}
 
@@ -65,7 +64,6 @@ class Design(Made[Problem, M]):
         return self.problem.worst_loss(variances, absolutes, self.mechanism.effective)
 
     def _display_facts(self) -> Mapping[str, object]:
-        """The same, with the loss."""
         return {**super()._display_facts(), self.problem.loss: self.loss}
 
     @property

@@ -222,26 +222,39 @@ def design(
     solver_options: Settings | None = None,
     **options: Any,
 ) -> Design[Any]:
-    """Design the best mechanism of a family, certified. The problem is of any kind: a `Problem` of linear queries, a
-    `StructuredProblem`, `MarginalProblem`, `SelectionProblem`, `SyntheticProblem`, `ReportProblem`, `HierarchyProblem` or
-    `PlanProblem`.
+    """Design the best mechanism of a family, certified.
 
-    family: a name in `designer.designing.FAMILIES`, one of your own (see `register` there), or "auto" for the best that applies
-    (see `best_of_all`). effort: how much counted work searches may take, whatever the clock, the load and the number of
-    threads: "quick", "normal" or "thorough". That is 2, 20 or 200 units, each about a second of one core, for the named family
-    or all of "auto" together. Where they are spent, a search hands over its best, and says so. Named families whose search has
-    nothing to hand over run to their end, but for "quick". Kinds of problems whose design is one program, without a search,
-    take any. seconds: a limit on the clock besides; what it cuts off depends on the machine, and says so. targets: accuracy
-    that the answers must have at these budgets, checked at the frozen noise; with "auto" the best of the families that meet
-    them. A `StructuredProblem` is designed by the family "structured", without writing its queries out; "auto" tries the others
-    beside where it is small. options: those of the builder. With "auto" `strategy`, rows of your own to measure, (p, N), that
-    are evaluated, certified and frozen as they are (`strategy_laplace`, `strategy_gaussian`). solver: "auto", the family's own
-    specialised solver. An installed solver of CVXPY gets the family's program with `solver_options` (see `designer.programs`);
-    with the family "auto", the best of those that have a program. A function gets the numbers of the program (those of
-    `designer.designing.own_solver`) and hands back those of an answer. What is answered is repaired and certified like every
-    design, and the provenance says how far it was off. Raises `InvalidProblem` for an unknown family, effort, option or solver
-    and for a family without a program. Raises `DesignFailed` when the family has no mechanism for the problem, or none that
-    meets the targets. The message names the queries, what they reach, and the factor on the budgets that `least_budget` finds.
+    Where units of effort are spent, a search hands over its best, and says so. Named families whose search has nothing to hand
+    over run to their end, but for "quick". Kinds of problems whose design is one program, without a search, take any. A
+    `StructuredProblem` is designed by the family "structured", without writing its queries out; "auto" tries the others beside
+    where it is small. What a solver answers is repaired and certified like every design, and the provenance says how far it was
+    off. Raises `InvalidProblem` for an unknown family, effort, option or solver and for a family without a program. Raises
+    `DesignFailed` when the family has no mechanism for the problem, or none that meets the targets. The message names the
+    queries, what they reach, and the factor on the budgets that `least_budget` finds.
+
+    Parameters
+    ----------
+    problem
+        of any kind: a `Problem` of linear queries, a `StructuredProblem`, `MarginalProblem`, `SelectionProblem`,
+        `SyntheticProblem`, `ReportProblem`, `HierarchyProblem` or `PlanProblem`.
+    family
+        a name in `designer.designing.FAMILIES`, one of your own (see `register` there), or "auto" for the best that applies
+        (see `best_of_all`).
+    effort
+        how much counted work searches may take, whatever the clock, the load and the number of threads: "quick", "normal"
+        or "thorough". That is 2, 20 or 200 units, each about a second of one core, for one family or all of "auto".
+    seconds : a limit on the clock besides; what it cuts off depends on the machine, and says so.
+    targets
+        accuracy that the answers must have at these budgets, checked at the frozen noise; with "auto" the best of the
+        families that meet them.
+    solver
+        "auto", the family's own specialised solver. An installed solver of CVXPY gets the family's program (see
+        `designer.programs`); with the family "auto", the best of those that have a program. A function gets the numbers of
+        the program (those of `designer.designing.own_solver`) and hands back those of an answer.
+    solver_options : for a solver of CVXPY.
+    **options
+        those of the builder. With "auto" `strategy`, rows of your own to measure, (p, N), that are evaluated, certified and
+        frozen as they are (`strategy_laplace`, `strategy_gaussian`).
 
     >>> from designer import Problem, Workload, metrics
     >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")
@@ -270,7 +283,6 @@ def design_linear(
     solver_options: Settings | None = None,
     **options: Any,
 ) -> Design[Mechanism]:
-    """`design` of linear queries."""
     limits: Settings = {"effort": effort, "seconds": seconds}
     units, cap = units_of(effort), cap_of(seconds)
     if targets is not None:
@@ -314,7 +326,6 @@ def design_linear(
 
 
 def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mechanism]:
-    """The design of a family by its own solver."""
     start = time.perf_counter()
     if not chosen.counted:
         spend(estimated(chosen, options, Sizes(problem)))

@@ -256,7 +256,6 @@ class Whole:
 
     @property
     def changed(self) -> bool:
-        """Whether some row does not stay as it is."""
         return len(self.public) > 0 or bool((self.units != 1).any())
 
     def coordinates(self, heard: NDArray[np.bool_], reconstruction: Floats | None = None) -> Coordinates:

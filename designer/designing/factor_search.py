@@ -52,7 +52,6 @@ class Reached:
         return self.value if self.target.reference is None else self.value / abs(self.target.reference)
 
     def sentence(self) -> str:
-        """The target in words, and what is reached."""
         return f"{self.target.sentence()}, reached {self.in_units:.6g}"
 
 

@@ -226,7 +226,6 @@ def unit_sensitivity(sensitivity: SensitivitySet) -> float:
 
 
 def smallest_budget(problem: Problem) -> float:
-    """The smallest positive budget of the relation."""
     least = problem.relation.least_budget(positive=True)
     if not np.isfinite(least):
         raise DesignFailed("uniform_budget: the relation has no positive finite budget; this baseline needs one.")

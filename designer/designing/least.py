@@ -185,7 +185,6 @@ class LeastBudget(Displayed):
 
     @property
     def _row(self) -> Mapping[str, Any]:
-        """The row of the best family."""
         mine = [row for row in self.rows if row["factor"] == self.factor]
         return next((row for row in mine if str(row["family"]).startswith(self.best.family)), mine[0])
 
@@ -207,14 +206,12 @@ class LeastBudget(Displayed):
         return "\n".join(lines) + "\n"
 
     def _display_facts(self) -> Mapping[str, object]:
-        """The factor, what is proven of it, the family, and the fingerprint of its design."""
         made = self.design.mechanism
         known = {"factor": self.factor, "rho factor": self.rho_factor, "no less than": self.lower_bound}
         cut = {"cut": self.cut} if self.cut else {}
         return {**known, "family": self.best.family, "fingerprint": made.fingerprint[:HEAD], **cut}
 
     def _display_rows(self) -> Preview | None:
-        """The first queries with targets, and what is reached."""
         first = [(one.target.query, one.target.kind, one.target.value, one.in_units) for one in self.reached[:SHOWN_ROWS]]
         return Preview(("query", "target on", "target", "reached"), first, len(self.reached))
 
@@ -255,21 +252,23 @@ class LeastBudget(Displayed):
         }
 
 
-def least_budget(
-    problem: Any,
-    targets: Targets,
-    family: str = "auto",
-    **options: Any,
-) -> Any:
-    """Find the least factor on all budgets at which designs meet the targets, by family, for a problem of any kind with one.
+def least_budget(problem: Any, targets: Targets, family: str = "auto", **options: Any) -> Any:
+    """Find the least factor on all budgets at which designs meet the targets, by family.
 
-    family: a name, or "auto" for all that `design` would try. step: how near the factor is to one that is shown not to do,
-    relatively. curve: on how many factors, from an eighth of the least to eight times it, error against budget is designed.
-    effort: with "auto", how much counted work all families have together, three times as much as those of `design`. Once one
-    has an answer, none is started that will not fit into what is left, and one that takes more than thought is stopped.
-    seconds: a limit on the clock besides, none by default. options: of the family's builder.
-    Queries without a target get what noise is left by those that have one; give them targets to keep them useful. Raises
-    `InvalidProblem` for targets of unknown queries and unusable numbers, `DesignFailed` where no family has a least factor.
+    Once a family has an answer, none is started that will not fit into the work that is left. One that takes more than thought
+    is stopped. Queries without a target get what noise is left by those that have one; give them targets to keep them useful.
+    Raises `InvalidProblem` for targets of unknown queries and unusable numbers, `DesignFailed` where there is no such factor.
+
+    Parameters
+    ----------
+    problem : of any kind with targets.
+    targets : what the answers must reach.
+    family : a name, or "auto" for all that `design` would try.
+    **options
+        of the family's builder, and those of the search. `step`: how near the factor is to one that is shown not to do,
+        relatively. `curve`: on how many factors, from an eighth of the least to eight times it, error against budget is
+        designed. `effort`, with "auto": how much counted work all families have together, three times as much as those of
+        `design`. `seconds`: a limit on the clock besides, none by default.
 
     >>> import math
     >>> from designer import Problem, Targets, Workload, metrics
@@ -292,7 +291,6 @@ def least_linear(
     seconds: float | None = None,
     **options: Any,
 ) -> LeastBudget:
-    """`least_budget` of linear queries."""
     require_targets(targets).of(problem.workload.queries)
     relative = positive(step, "step")
     if not 1e-9 <= relative <= 1:
@@ -347,7 +345,6 @@ def _by_family(
 
 
 def maker(family: str, options: Mapping[str, Any], effort: str = "normal") -> Make:
-    """From a problem to the family's design."""
     return lambda problem: design(problem, family, effort=effort, **options)
 
 

@@ -187,7 +187,6 @@ def combination(rest: Floats, public: Floats, size: Floats) -> tuple[NDArray[np.
 
 
 def _exact(matrix: Floats) -> Any:
-    """A float matrix as rationals."""
     from flint import fmpq, fmpq_mat
 
     integers, exponent = dyadic_integers(matrix)
