@@ -116,7 +116,6 @@ class LedgerUnavailable(Refusal):
         self.transient, self.spent = transient, spent
 
     def within(self, place: str) -> Self:
-        """The same refusal, whose message begins with the place where it was found."""
         there = super().within(place)
         there.transient, there.spent = self.transient, self.spent
         return there
