@@ -68,7 +68,7 @@ def squared_averages(queries: StatisticalQueries, n: float, weights: Mapping[str
         statistic_of_each_group(queries)
     except DesignFailed:
         return _jointly(queries, records, v)
-    return _apart(queries, records, v)
+    return _closed_forms(queries, records, v)
 
 
 def _weights(queries: StatisticalQueries, weights: Mapping[str, float] | None) -> Floats:
@@ -81,7 +81,7 @@ def _weights(queries: StatisticalQueries, weights: Mapping[str, float] | None) -
     return np.array([positive(given.get(name, 1.0), f"weights[{name}]") for name in known])
 
 
-def _apart(queries: StatisticalQueries, records: float, v: Floats) -> AdditiveMechanism:
+def _closed_forms(queries: StatisticalQueries, records: float, v: Floats) -> AdditiveMechanism:
     """Every statistic has a group of its own: closed forms, `min n^2 E(C)^2 + 2 C^2` each."""
     rows, scales, bounds = fitted_groups(queries, records, SQUARED_MAXIMUM)
     bound = float((v * bounds).sum()) / records**2

@@ -29,7 +29,7 @@ from designer.certificate.frozen import FrozenMechanism
 from designer.designing.dispatch import design
 from designer.files.data_files import read_table
 from designer.mechanism.additive import AdditiveMechanism
-from designer.problem_file.asked import SHARED, AskingReader
+from designer.problem_file.counts_sections import SHARED, AskingReader
 from designer.problem_file.forms import ProblemFile
 from designer.problem_file.keys import FILE, Field, section_of
 from designer.problem_file.linear_forms import (

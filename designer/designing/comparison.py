@@ -17,14 +17,14 @@ from designer.base.frames import frame_of_rows
 from designer.base.progress import each_of
 from designer.designing.auto import (
     SEVERAL,
-    Way,
+    FamilyRun,
     WorkBudget,
     cap_of,
     chosen_families,
     needing_rows,
     remedy_for,
+    runs_for,
     units_of,
-    ways_of,
     weight_of,
 )
 from designer.designing.design_result import Design, rank_by_consistency
@@ -146,9 +146,9 @@ def compare_linear(
 ) -> Comparison:
     if families is None:
         asked = [family for family in chosen_families() if family.serves(problem) and family.concerns(problem)]
-        ways = ways_of([family for family in asked if not family.on_request], problem)
+        ways = runs_for([family for family in asked if not family.on_request], problem)
     else:
-        ways = [Way(family, {}) for family in chosen_families([families] if isinstance(families, str) else families)]
+        ways = [FamilyRun(family, {}) for family in chosen_families([families] if isinstance(families, str) else families)]
     if not ways:
         raise InvalidProblem("families: empty; name at least one family, or pass None for all.")
     allowance = WorkBudget(problem, SEVERAL * units_of(effort), cap_of(seconds), gap=False, any_size=True)

@@ -22,7 +22,7 @@ P = TypeVar("P", covariant=True)
 
 
 @dataclass(frozen=True)
-class Made(Displayed, Generic[P, F]):
+class Designed(Displayed, Generic[P, F]):
     """A frozen object for a problem, how many seconds it took, and what it says of itself."""
 
     problem: P
@@ -51,7 +51,7 @@ class Made(Displayed, Generic[P, F]):
 
 
 @dataclass(frozen=True)
-class Design(Made[Problem, M]):
+class Design(Designed[Problem, M]):
     """A mechanism of kind M with what is known about it: the privacy certificate, and how close it is to the best of its
     family. problem: what was asked. seconds: how long the design took, wall-clock."""
 

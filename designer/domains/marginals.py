@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from designer.base.answer_table import AnswerTable, ConfidenceLimits, LawOfAnswers, Tabular, symmetric_limits, tables_in_order
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, count
-from designer.base.errors import InvalidProblem, InvalidSpec, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.json_text import array, flagged_vacuous
 from designer.base.schema import (
     BUDGETS,
@@ -308,7 +308,7 @@ class MarginalMechanism(DomainMechanism[MarginalRelease]):
         means = self.workload.weights * (self.workload.cell_variances @ self.noise.mean_variances)
         return float(means @ self.workload.cells if loss == "squared" else means.max())
 
-    @withholding
+    @hides_data_in_errors
     def _released(self, count_tables: Callable[[], Tables]) -> MarginalRelease:
         """Exact integer contrasts of the true tables plus exact noise from the operating system's entropy."""
         exact = true_residuals(self.position, count_tables())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidProblem, withholding
+from designer.base.errors import InvalidProblem, hides_data_in_errors
 from designer.base.frames import column_names, holds_numbers
 from designer.base.labels import Labels
 from designer.base.progress import track
@@ -118,7 +118,7 @@ class DomainMechanism(FrozenMechanism, Generic[R]):
         arithmetic = f"exact rationals for all {len(loads)} kinds of changes that imply the others{how}"
         return PrivacyCertificate(worst <= 1, ratio, witness, len(loads), arithmetic, theorem)
 
-    @withholding
+    @hides_data_in_errors
     def check(
         self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
@@ -144,7 +144,7 @@ class DomainMechanism(FrozenMechanism, Generic[R]):
         that are no tables, and wherever `check` refuses.
         """
         row = row_unit_of(unit, entity, rows_per_entity)
-        stated, count_tables = withholding(reading)(self._counted, data, row, self.guarantee_for, **self._taken)
+        stated, count_tables = hides_data_in_errors(reading)(self._counted, data, row, self.guarantee_for, **self._taken)
         released = self._released(count_tables)
         if stated is None:
             return released

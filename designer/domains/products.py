@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from designer.base.answer_table import AnswerTable, ConfidenceLimits, symmetric_limits
 from designer.base.checks import assign, count
-from designer.base.errors import InvalidProblem, InvalidSpec, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.json_text import array, flagged_vacuous, require_keys
 from designer.base.progress import announce, track
 from designer.base.schema import (
@@ -419,7 +419,7 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
         sets = Subsets.of(sorted(axes))
         return MarginalWorkload(self.workload.domain, sets, np.ones(len(sets)))
 
-    @withholding
+    @hides_data_in_errors
     def _released(self, count_tables: Callable[[], Tables]) -> StructuredRelease:
         """Exact products of the true tables plus exact noise from the operating system's entropy."""
         if self.measured > ANNOUNCED:

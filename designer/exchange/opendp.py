@@ -450,7 +450,7 @@ def measurement_module(mechanism: FrozenMechanism, spec: str, *, distance: Dista
     spending = spending_of(mechanism, distance)
     promised = {"pure": "epsilon", "zcdp": "rho of zCDP"}.get(spending.notion, f"delta {spending.delta!r} with epsilon")
     return MODULE.format(
-        apart=_apart(require_noisy(mechanism).relation, distance),
+        apart=_distance_words(require_noisy(mechanism).relation, distance),
         promised=f"{promised} {spending.of(1)!r}",
         spec=str(spec),
         fingerprint=mechanism.fingerprint,
@@ -481,10 +481,10 @@ def _input_space(mechanism: Mechanism, distance: Distance) -> tuple[Any, Any]:
     relation = mechanism.relation
     told = hashlib.sha256(canonical(plain(relation.to_spec()))).hexdigest()
     counts = dp.vector_domain(dp.atom_domain(T="i64", bounds=(0, LARGEST_COUNT)), size=relation.size)
-    return counts, dp.user_distance(f"{_apart(relation, distance)}; {relation.sentence()} (relation {told})")
+    return counts, dp.user_distance(f"{_distance_words(relation, distance)}; {relation.sentence()} (relation {told})")
 
 
-def _apart(relation: Relation, distance: Distance) -> str:
+def _distance_words(relation: Relation, distance: Distance) -> str:
     """What d_in measures, in words; a budget for each unit of distance makes that unit a step."""
     if isinstance(relation, InvariantDistance) and distance == "records":
         return f"the {relation.distance} distance of two tables of counts, infinite where what is published differs"

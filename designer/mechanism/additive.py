@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import assign
 from designer.base.display import every_name
-from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, hides_data_in_errors
 from designer.base.json_text import array, flagged_vacuous
 from designer.base.run_length import in_runs, numbers_from
 from designer.base.schema import (
@@ -62,7 +62,7 @@ from designer.mechanism.noise import Grid, Noise, noise_for, require_sampler, re
 from designer.mechanism.release import Release, kept_rows, summed
 from designer.problem.relation import BUDGETS_ADD, Relation
 from designer.problem.workload import WORKLOAD, Workload, changes_given, moved, workload_from_spec, workload_to_spec
-from designer.relations.delta_lengths import Allowed
+from designer.relations.delta_lengths import AllowedLengths
 from designer.relations.kinds import RELATION, relation_from_spec
 from designer.sampling.entropy import Entropy
 from designer.sampling.margins import NoiseFacts
@@ -159,7 +159,7 @@ def afterwards(delta: float | None) -> str:
 
 def with_lengths(relation: Relation, falloff: Falloff, delta: float | None) -> Relation:
     """The relation that a norm is held against: itself, or under a delta the lengths that its budgets allow."""
-    return relation if delta is None else Allowed(relation, WITH_DELTA[falloff](Fraction(delta)))
+    return relation if delta is None else AllowedLengths(relation, WITH_DELTA[falloff](Fraction(delta)))
 
 
 def budgets_spent(lengths: Floats, falloff: Falloff, delta: float | None) -> Floats:
@@ -457,7 +457,7 @@ class AdditiveMechanism(GridMechanism):
     def _noise_facts(self) -> NoiseFacts:
         return facts_of(self)
 
-    @withholding
+    @hides_data_in_errors
     def _release_counts(self, given: NDArray[np.int64], /) -> Release:
         """M x is computed in exact integers."""
         exact = self._measured.answers(given)

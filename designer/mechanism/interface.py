@@ -30,7 +30,7 @@ from designer.problem.compressed_rows import difference, largest_entries
 from designer.problem.histogram import ExactRows, Universe
 from designer.problem.relation import Relation
 from designer.problem.workload import Workload
-from designer.relations.delta_lengths import Allowed
+from designer.relations.delta_lengths import AllowedLengths
 from designer.relations.kinds import require_listed
 from designer.relations.records.counting import TakesCounts
 from designer.sampling.entropy import Entropy, simulation_entropy
@@ -213,7 +213,7 @@ def spent_delta(mechanism: Mechanism) -> float | None:
         return None
     sensitivity = mechanism.sensitivity()
     relation = sensitivity.relation
-    assert isinstance(relation, Allowed)
+    assert isinstance(relation, AllowedLengths)
     length = norm.exact(sensitivity.exact(pair.left, pair.right)[0])
     budget = relation.part.exact_budget(pair.left, pair.right)
     assert length is not None and budget is not None, "certified"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import assign
-from designer.base.errors import InvalidProblem, InvalidSpec, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.json_text import array, require_keys
 from designer.base.schema import MATRIX, Named, either, keys, needs_one_of, one_of, or_null, record
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, describe_pair
@@ -276,7 +276,7 @@ class StaircaseMechanism(GridMechanism):
         """`size` draws of the noise in the K answers, (size, K)."""
         return np.asarray(self.drawn.draw(size, entropy) @ self._rows.T)
 
-    @withholding
+    @hides_data_in_errors
     def _release_counts(self, given: NDArray[np.int64], /) -> Release:
         """M x is computed in exact integers, and so is the sum with the noise."""
         exact = self._measured.answers(given)

@@ -40,7 +40,7 @@ from designer.publish.content import (
     named,
     verbatim_of,
 )
-from designer.publish.contributor import ROWS, Contributor, Told, listed, shown_rows
+from designer.publish.contributor import ROWS, Contributor, Topic, listed, shown_rows
 from designer.publish.meanings import above
 from designer.relations.records.row_unit import RowUnit
 
@@ -53,7 +53,7 @@ FROM_WHOM = (
 INVISIBLE_TO_ALL = "Whatever is computed from the release afterwards keeps the promise: nobody can undo the noise."
 
 
-def published(made: FrozenMechanism, told: Told) -> PageSection:
+def published(made: FrozenMechanism, told: Topic) -> PageSection:
     """What a release consists of, and the words of the maker."""
     said = made.about.lines()
     words = tuple(_split(line) for line in said)
@@ -110,7 +110,7 @@ def unprotected(evidence: Evidence, contributor: Contributor[Any]) -> PageSectio
     return PageSection("unprotected", "What is not protected", (*exact, said, *contributor.exact_note(made)))
 
 
-def accuracies(told: Told) -> PageSection:
+def accuracies(told: Topic) -> PageSection:
     return PageSection("accuracy", "Accuracy", told.pieces)
 
 

@@ -18,7 +18,7 @@ from designer.base.answer_table import AnswerTable
 from designer.base.arrays import Floats
 from designer.base.checks import assign, count, positive, probability, shown
 from designer.base.display import HEAD, Displayed, printed
-from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, withholding
+from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.json_text import array, require_keys
 from designer.base.schema import PLACE, POSITIVE, ClosedList, Named, either, keys, needs_one_of, number, one_of, record, text
 from designer.certificate.agreement import RESTORE, ReleaseForm, ReleaseKeys
@@ -176,7 +176,7 @@ class Selection(TakesCounts["Choice"]):
     def universe(self) -> Universe:
         return self.score.universe
 
-    @withholding
+    @hides_data_in_errors
     def _release_counts(self, given: NDArray[np.int64], /) -> Choice:
         return self._release_of(int(self._law(given).draw(1, self._release_entropy())[0]))
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from designer.base.answer_table import ConfidenceLimits, symmetric_limits
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, count, positive, shown
-from designer.base.errors import InvalidProblem, InvalidSpec, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.schema import RATIONAL, Named, list_of, one_of, record
 from designer.certificate.certificate import PrivacyCertificate, settled_claim
 from designer.certificate.frozen import SpecForm, settle_claim
@@ -165,7 +165,7 @@ class MWEM(TakesCounts[SyntheticRelease]):
     def universe(self) -> Universe:
         return self.queries.workload.universe
 
-    @withholding
+    @hides_data_in_errors
     def _release_counts(self, given: NDArray[np.int64], /) -> SyntheticRelease:
         return self._release_of(self._transcript(given, self._release_entropy()))
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from designer.base.answer_table import ConfidenceLimits, symmetric_limits
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, count, positive, shown
-from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, withholding
+from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.schema import COUNT, Named, record
 from designer.certificate.certificate import PrivacyCertificate, settled_claim
 from designer.certificate.frozen import SpecForm, settle_claim
@@ -111,7 +111,7 @@ class SmallDB(TakesCounts[SyntheticRelease]):
     def universe(self) -> Universe:
         return self.queries.workload.universe
 
-    @withholding
+    @hides_data_in_errors
     def _release_counts(self, given: NDArray[np.int64], /) -> SyntheticRelease:
         return self._release_of(self._draw(given, self._release_entropy()))
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import frozen
 from designer.base.checks import shown
-from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate, withholding
+from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate, hides_data_in_errors
 from designer.base.frames import turned_by_pandas
 from designer.base.progress import announce
 from designer.base.version import VERSION, installing_with
@@ -213,7 +213,7 @@ def _level_of(answer: Answer, levels: Sequence[Groups]) -> int:
 # Files as tables: Parquet and CSV on the embedded engine, which reads them in pieces and never needs to hold them.
 
 
-@withholding
+@hides_data_in_errors
 def open_table(
     path: str | Path,
     numbers: Sequence[str] = (),
@@ -245,7 +245,7 @@ def open_table(
     return _opened(path, lambda: _filled(engine, Path(path), kinds, marks, unlisted == REFUSE))
 
 
-@withholding
+@hides_data_in_errors
 def require_openable(path: str | Path, numbers: Sequence[str] = (), *, whole: Sequence[str] = (), delimiter: str = ",") -> None:
     """Refuse what `open_table` refuses for the names of files and of columns, which are public; no record is read."""
     _column_names(path, numbers, whole, delimiter)

@@ -22,8 +22,8 @@ from designer.base.arrays import Floats
 from designer.base.checks import checked, rational_from, shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import RATIONAL, ClosedList, Named, either, of_kind, spec_of
+from designer.tradeoff.breakpoints import Kinks
 from designer.tradeoff.functions import EpsilonDelta, Gaussian, Group, LaplaceTradeoff, Tradeoff
-from designer.tradeoff.kinks import Kinks
 from designer.tradeoff.piecewise import PiecewiseLinear, below_tangents, ladder, piecewise_below
 from solvers.exact.balls import exp_ball, float_above_real, normal_cdf, rational_ball, sign
 

@@ -21,7 +21,7 @@ from designer.base.arrays import Floats, Immutable
 from designer.base.checks import Declared, checked, count, rational, rational_from, shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import RATIONAL, Named, of_kind, spec_of, whole
-from designer.tradeoff.kinks import Kinks, discrete_laplace_kinks, largest_gap, sorted_balls
+from designer.tradeoff.breakpoints import Kinks, discrete_laplace_kinks, largest_gap, sorted_balls
 from solvers.exact.balls import exp_ball, float_above_real, normal_cdf, normal_quantile, rational_ball
 
 if TYPE_CHECKING:

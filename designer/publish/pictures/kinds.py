@@ -11,12 +11,12 @@ from designer.base.errors import InvalidProblem
 from designer.base.output import write_whole
 from designer.certificate.frozen import FrozenMechanism, Released
 from designer.designing.comparison import Comparison
-from designer.designing.design_result import Design, Made
+from designer.designing.design_result import Design, Designed
 from designer.designing.least import LeastBudget
 from designer.domains.structured_problem import StructuredProblem
 from designer.files.kinds import kind_of
 from designer.publish.pictures.answers import answer_drawings, tables_to_draw
-from designer.publish.pictures.drawing import Drawing, beside, chosen
+from designer.publish.pictures.drawing import Drawing, chosen, side_by_side
 from designer.publish.pictures.figures import check_picture, picture_bytes, require_matplotlib, styled
 from designer.publish.pictures.of_designs import MOST_DRAWN, budget_drawings, comparison_drawings, relation_drawing, with_limits
 from designer.publish.pictures.of_mechanisms import neighbourhoods, policy_drawings, release_maps
@@ -148,7 +148,7 @@ def plot(
         return save_figure(own, Path(path), replace=replace)
     found = drawings_of(thing, released)
     if isinstance(thing, Comparison) and path is not None and kind is None and found:
-        return save_figure(lambda: beside(found[:2]), Path(path), replace=replace)
+        return save_figure(lambda: side_by_side(found[:2]), Path(path), replace=replace)
     compared = isinstance(thing, Comparison) and kind is not None
     drawing = kind_among(found, kind) if compared else chosen(found, kind, type(thing).__name__)
     return drawing.plot(ax) if path is None else drawing.save(path, replace=replace)
@@ -186,7 +186,7 @@ def _of_comparison(found: Comparison) -> Drawings:
 _OF: tuple[tuple[type, Callable[[Any], Drawings]], ...] = (
     (FrozenMechanism, _of_kind),
     (Design, lambda made: with_limits(drawings_of(made.mechanism), made.problem, made.mechanism)),
-    (Made, lambda made: drawings_of(made.mechanism)),
+    (Designed, lambda made: drawings_of(made.mechanism)),
     (Comparison, _of_comparison),
     (LeastBudget, budget_drawings),
     (Policy, lambda policy: policy_drawings({"policy": policy})),
