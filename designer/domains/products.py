@@ -43,7 +43,7 @@ from designer.base.schema import (
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate
 from designer.certificate.frozen import SpecForm, below_by_noise, deviations_in_units, kept_lines, plain_lines, release_lines
 from designer.certificate.guarantee import BUDGET_RANGE, Guarantee, Optimality
-from designer.domains.directions import Together, weights_along
+from designer.domains.directions import JointLeastSquares, weights_along
 from designer.domains.marginals_noise import stored
 from designer.domains.marginals_tables import DomainMechanism, Tables
 from designer.domains.marginals_workload import MarginalWorkload, Subsets
@@ -285,11 +285,11 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
                 self.together.costs(term)
 
     @cached_property
-    def together(self) -> Together | None:
+    def together(self) -> JointLeastSquares | None:
         """How all blocks together know the directions of the answers; None where each term has blocks of its own."""
         if self.serves != TOGETHER:
             return None
-        return Together(self.matrices, self.blocks, [self.variance_of(block) for block in self.blocks])
+        return JointLeastSquares(self.matrices, self.blocks, [self.variance_of(block) for block in self.blocks])
 
     @property
     def law(self) -> Noise:

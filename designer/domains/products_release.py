@@ -21,7 +21,7 @@ from designer.base.answer_table import AnswerTable, LawOfAnswers, Tabular, table
 from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
 from designer.certificate.guarantee import Guarantee
-from designer.domains.directions import Together, parts_of
+from designer.domains.directions import JointLeastSquares, parts_of
 from designer.domains.marginals_noise import kronecker_product
 from designer.domains.products_noise import MeasuredProduct, Noise, Protection, StrategyMatrix, sides
 from designer.domains.products_workload import StructuredWorkload
@@ -61,7 +61,7 @@ class Structured(Described, LawOfAnswers, Protocol):
     """What answers are put together by."""
 
     @property
-    def together(self) -> Together | None: ...
+    def together(self) -> JointLeastSquares | None: ...
     def parts(self, term: int) -> tuple[MeasuredProduct, ...]: ...
     def workload_places(self, term: int, places: object) -> NDArray[np.intp]: ...
     def variances(self, term: int | Sequence[str], places: object) -> Floats: ...
