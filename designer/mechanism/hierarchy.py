@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import assign
-from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, hides_data_in_errors
 from designer.base.json_text import array, flagged_vacuous
 from designer.base.run_length import in_runs, numbers_from, or_runs
 from designer.base.schema import POSITIVE, VACUOUS, Named, either, keys, list_of, needs_one_of, one_of, record
@@ -229,7 +229,7 @@ class HierarchyMechanism(GridMechanism):
     def _noise_facts(self) -> NoiseFacts:
         return NoiseFacts("a bound by exponential moments", False, len(self.rates))
 
-    @withholding
+    @hides_data_in_errors
     def _release_counts(self, given: NDArray[np.int64], /) -> Release:
         """Counts of groups are added up in exact integers, and so is their noise."""
         exact = self._measured.answers(given)
