@@ -37,7 +37,7 @@ import numpy as np
 
 from designer import Problem, design
 from designer.base.errors import Refusal
-from designer.designing.auto import automatic_families, ways_of
+from designer.designing.auto import automatic_families, runs_for
 from designer.designing.design_result import rank_by_consistency
 from tests.oracles.asked_problems import KINDS, OF_EACH, asked, names
 from tests.oracles.folklore import folklore
@@ -65,7 +65,7 @@ def every_family(problem: Problem) -> dict[str, tuple[float, float]]:
     """The losses of all ways with the work of "thorough", and their seconds; where statistics are published, of those alone
     that agree with them, and where counts are asked, in whole numbers."""
     found = {}
-    for way in ways_of(automatic_families(problem), problem):
+    for way in runs_for(automatic_families(problem), problem):
         start = time.process_time()
         try:
             made = design(problem, way.family.name, effort="thorough", **way.options)
@@ -92,7 +92,7 @@ def measured(kind: str, number: int, effort: str, processes: int) -> Row:
     tried = dict(made.mechanism.provenance["tried"])
     chosen = min((way for way in tried if tried[way].startswith("loss ")), key=lambda way: _said(tried[way]))
     problem = asked(kind, number)
-    (winner,) = (way for way in ways_of(automatic_families(problem), problem) if way.name == chosen)
+    (winner,) = (way for way in runs_for(automatic_families(problem), problem) if way.name == chosen)
     _, alone = _timed(lambda: design(asked(kind, number), winner.family.name, effort=effort, **winner.options))
     _, by_name = _timed(lambda: design(asked(kind, number), winner.family.name, effort=effort))
     return {

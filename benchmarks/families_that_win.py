@@ -16,7 +16,7 @@ import numpy as np
 
 from designer import Problem, Workload, design, invariants, metrics
 from designer.base.errors import Refusal
-from designer.designing.auto import chosen_families, ways_of
+from designer.designing.auto import chosen_families, runs_for
 
 ALIKE = 1e-3  # of the loss: what is nearer counts as equal
 
@@ -60,7 +60,7 @@ def losses(problem: Problem, seconds: float) -> tuple[dict[str, float], dict[str
     served = [f for f in chosen_families() if f.serves(problem) and f.concerns(problem) and not f.on_request and not f.baseline]
     found: dict[str, float] = {}
     without: dict[str, str] = {}
-    for way in ways_of(served, problem):
+    for way in runs_for(served, problem):
         name = way.family.name
         try:
             loss = design(problem, name, effort="thorough", seconds=seconds, **way.options).loss

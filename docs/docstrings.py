@@ -1,7 +1,8 @@
 """What Sphinx reads of a docstring that is written as plain sentences.
 
-Names and formulas stand between single backticks, lists begin with `- ` or `* `, formulas of their own are indented, and
-examples are doctests. Everything else is text: no character of it is markup, so `|u|`, `x_i` and `2 * n` mean what they say.
+Names and formulas stand between single backticks, lists begin with `- ` or `* `, formulas of their own are indented,
+parameters have numpydoc's section, and examples are doctests. Everything else is text: no character of it is markup, so `|u|`,
+`x_i` and `2 * n` mean what they say. Types of parameters stand in signatures: behind the colon is what a value must be.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from sphinx import addnodes
 QUOTED = re.compile(r"(`[^`]+`)")
 MARKUP = re.compile(r"([\\*|_<`])")
 BULLET = re.compile(r"\s*(?:[-*]|\d+\.) ")
+HEADING = ["Parameters", "----------"]
+# Names, and what is said of them behind " : " or in the indented lines below.
+ENTRY = re.compile(r"^(\S.*?)(?: : |\n +)(.*(?:\n +.*)*)", re.MULTILINE)
 # What an argument of this name is wherever it stands, for docstrings that say nothing of it.
 RECURRING = {
     "mechanism": "the frozen mechanism.",
@@ -156,6 +160,19 @@ def listed(item: str, names: list[str]) -> tuple[str, dict[str, str]]:
     return (text[: places[0].start()] + text[end:]).strip(), found
 
 
+def section(lines: list[str]) -> dict[str, str]:
+    """What the lines of a section say of each parameter; those that have a line in common share its text.
+
+    >>> section(["seed : of draws.", "low, high", "    above 0,", "    in nats.", "**options : of the builder."])
+    {'seed': 'of draws.', 'low': 'above 0, in nats.', 'high': 'above 0, in nats.', 'options': 'of the builder.'}
+    """
+    return {
+        name.strip("*"): " ".join(text.split())
+        for names, text in ENTRY.findall("\n".join(lines))
+        for name in names.split(", ")
+    }
+
+
 def as_markup(
     app: Any, what: str, name: str, obj: object, options: Any, lines: list[str]
 ) -> None:
@@ -167,6 +184,9 @@ def as_markup(
     behind: list[str] = []
     fields: dict[str, str] = {}
     for part in paragraphs(list(lines)):
+        if part[:2] == HEADING:
+            fields |= section(part[2:])
+            continue
         is_prose = not part[0].startswith((" ", ">>>")) and not BULLET.match(part[0])
         if is_prose and not behind:
             rest, found = listed("\n".join(part), names)

@@ -37,7 +37,7 @@ from designer import (
 )
 from designer.accounting import EpsilonDelta, Gaussian
 from designer.problem.histogram import Keys
-from designer.publish.pictures.drawing import beside
+from designer.publish.pictures.drawing import side_by_side
 from designer.publish.pictures.kinds import save_figure
 from designer.publish.pictures.of_mechanisms import tradeoff_drawing
 from designer.selection.scores import Closeness
@@ -177,7 +177,7 @@ def write_all(folder: Path, ending: str = "svg", parts: Mapping[str, Callable[[]
         written += [drawing.save(folder / f"{name.replace(' ', '_')}.{ending}") for name, drawing in drawn.items()]
         if "compared families" in drawn:
             pair = [drawn["compared families"], drawn["compared deviations"]]
-            written.append(save_figure(lambda shown=pair: beside(shown), folder / f"compared_both.{ending}"))
+            written.append(save_figure(lambda shown=pair: side_by_side(shown), folder / f"compared_both.{ending}"))
     return written
 
 

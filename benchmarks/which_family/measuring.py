@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.which_family.grid import GRID, Asked
 from designer import DesignFailed, Problem, design
 from designer.base.progress import each_of
-from designer.designing.auto import Way, chosen_families, ways_of
+from designer.designing.auto import FamilyRun, chosen_families, runs_for
 from designer.designing.least_noise import Limit, limit, part_of_loss
 
 FIGURES = Path(__file__).parents[1] / "which_family.json"
@@ -51,10 +51,10 @@ class Measured:
         return min((row.ratio for row in self.rows if row.family.split(",")[0] == family), default=float("inf"))
 
 
-def ways(problem: Problem) -> list[Way]:
+def ways(problem: Problem) -> list[FamilyRun]:
     """Every family that serves the problem, baselines too, with each of its choices but a part of another one."""
     served = [family for family in chosen_families() if family.serves(problem) and family.concerns(problem)]
-    found = ways_of([family for family in served if not family.on_request], problem)
+    found = runs_for([family for family in served if not family.on_request], problem)
     return [way for way in found if way.options.get("search", True)]
 
 

@@ -51,8 +51,11 @@ class Checked(Immutable):
 def checked(ledger: Ledger, *, head: str | None = None, trusted: Trusted | None = None) -> Checked:
     """Check the whole ledger; `InvalidLedger` names the first entry that does not hold.
 
-    head: the hash of an entry, such as a release carries, that must be in the chain. trusted: verifies signatures; without it
-    only their presence is looked at.
+    Parameters
+    ----------
+    ledger : the opened ledger.
+    head : the hash of an entry, such as a release carries, that must be in the chain.
+    trusted : verifies signatures; without it only their presence is looked at.
     """
     entries = ledger.entries(anew=True)
     for entry in entries:

@@ -42,7 +42,7 @@ class Equal:
 
 
 @dataclass(frozen=True)
-class Standing(Immutable):
+class DataSetState(Immutable):
     """One data set. terms: those that hold now. row: what one row is, None before the first release. scope: that of the first
     release. equal: its releases, those of one cost together, in the order of the first of each."""
 
@@ -118,7 +118,7 @@ class Standing(Immutable):
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], entry: Callable[[int], Entry]) -> Standing:
+    def from_dict(cls, data: Mapping[str, Any], entry: Callable[[int], Entry]) -> DataSetState:
         """The inverse. entry: the entry of a number."""
         equal = []
         for number, hash, times in data["expenses"]:
@@ -132,7 +132,7 @@ class Standing(Immutable):
         return cls(data["dataset"], DatasetTerms.from_dict(data, data["content"]), row, data["scope"], tuple(equal))
 
 
-Standings = Mapping[str, Standing]  # by the names of data sets, in the order in which they were stated
+Standings = Mapping[str, DataSetState]  # by the names of data sets, in the order in which they were stated
 
 
 def advanced(standings: Standings, entries: Iterable[Entry]) -> Standings:
@@ -153,7 +153,7 @@ def advanced(standings: Standings, entries: Iterable[Entry]) -> Standings:
     return made
 
 
-def _after(standing: Standing | None, name: str, entries: Sequence[Entry]) -> Standing:
+def _after(standing: DataSetState | None, name: str, entries: Sequence[Entry]) -> DataSetState:
     """What one data set stands at after entries about it."""
     stated = [entry.kind == "stated" for entry in entries]
     if sum(stated) != (standing is None) or (standing is None and not stated[0]):
@@ -161,7 +161,7 @@ def _after(standing: Standing | None, name: str, entries: Sequence[Entry]) -> St
             f"ledger: {shown(name)} is not stated once, before anything else is said of it. {RESTORE}", value=name
         )
     if standing is None:
-        standing = Standing(name, DatasetTerms.from_dict(entries[0].content, entries[0].content["content"]))
+        standing = DataSetState(name, DatasetTerms.from_dict(entries[0].content, entries[0].content["content"]))
     terms, row, scope = standing.terms, standing.row, standing.scope
     equal = {_cost(one.expense): one for one in standing.equal}
     for entry in entries:
@@ -173,7 +173,7 @@ def _after(standing: Standing | None, name: str, entries: Sequence[Entry]) -> St
             row = RowUnit(**(entry.content["rows"] or {}))
             known = equal.get(key := _cost(expense), Equal(entry.number, entry.hash, expense, 0))
             equal[key] = replace(known, times=known.times + 1)
-    return Standing(name, terms, row, scope, tuple(equal.values()))
+    return DataSetState(name, terms, row, scope, tuple(equal.values()))
 
 
 def summed(standings: Standings) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def summed(standings: Standings) -> dict[str, Any]:
 def standings_of(entry: Entry, first: Callable[[int], Entry]) -> Standings:
     """What an entry that sums says. first: the entry of a number."""
     try:
-        listed = [Standing.from_dict(data, first) for data in entry.content["standings"]]
+        listed = [DataSetState.from_dict(data, first) for data in entry.content["standings"]]
     except InvalidLedger:
         raise
     except (InvalidProblem, InvalidSpec, TypeError, ValueError, KeyError) as error:
@@ -264,7 +264,7 @@ class Balance(Immutable):
     name: str
     history: tuple[tuple[int, DatasetTerms], ...]
     reserves: tuple[Reserve, ...]
-    standing: Standing
+    standing: DataSetState
 
     @classmethod
     def of(cls, entries: Sequence[Entry], name: str) -> Balance:

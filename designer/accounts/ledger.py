@@ -43,7 +43,7 @@ from designer.accounts.dataset_state import (
     LEAST_BETWEEN,
     SUMMED,
     Balance,
-    Standing,
+    DataSetState,
     Standings,
     advanced,
     length,
@@ -329,11 +329,11 @@ class DataSet:
         """What the ledger says of it now, release by release."""
         return Balance.of(self.ledger.entries(), self.name)
 
-    def standing(self) -> Standing:
+    def standing(self) -> DataSetState:
         """What all of its releases come to now; of a few entries, however many there are."""
         return self._of(self.ledger._now().standings)
 
-    def _of(self, standings: Standings) -> Standing:
+    def _of(self, standings: Standings) -> DataSetState:
         if self.name not in standings:
             raise none_of(self.name, list(standings))
         return standings[self.name]
@@ -458,7 +458,7 @@ class Reservation:
         (self.entry,) = self.dataset.ledger.append(build)
         return self
 
-    def _with_room(self) -> Standing:
+    def _with_room(self) -> DataSetState:
         """What the data set stood at when this object last read its file, or stands at now; where neither has room, refused.
 
         Without a lock, since adding up takes a moment. What others have recorded since counts where the entry is made.

@@ -25,17 +25,17 @@ def balance_lines(balance: Balance) -> list[str]:
     unprotected = "anything" if allowed is None else " ".join(allowed) or "nothing"
     return [
         f"{printed(balance.name)}: total {balance.total.to_text()}; may be unprotected: {unprotected}",
-        *_told("releases", ", ".join(came) or "none"),
-        *_told("protects", balance.spent.unit),
-        *_told("spent", cost_text(balance.spent, balance.total)),
-        *_told("left", left_text(balance.total, balance.spent.total)),
+        *_line("releases", ", ".join(came) or "none"),
+        *_line("protects", balance.spent.unit),
+        *_line("spent", cost_text(balance.spent, balance.total)),
+        *_line("left", left_text(balance.total, balance.spent.total)),
     ]
 
 
 STATES = {"released": "released", "abandoned": "abandoned (spent)", "reserved": "open or interrupted (spent)"}
 
 
-def _told(name: str, words: str) -> list[str]:
+def _line(name: str, words: str) -> list[str]:
     return [f"  {name + ':':12}{words}"]
 
 
@@ -113,16 +113,16 @@ def forecast_lines(forecast: Forecast) -> list[str]:
     lines = [
         *balance_lines(balance),
         f"This release protects {forecast.cost.unit}",
-        *_told("costs", cost_text(forecast.cost, balance.total)),
+        *_line("costs", cost_text(forecast.cost, balance.total)),
     ]
     if scope := forecast.cost.expenses[0].scope:
-        lines += _told("allowed by", f"--publishes {SCOPED.format(scope=scope[:32])!r}")
+        lines += _line("allowed by", f"--publishes {SCOPED.format(scope=scope[:32])!r}")
     if forecast.after is not None:
-        lines += _told("then spent", cost_text(forecast.after, balance.total))
+        lines += _line("then spent", cost_text(forecast.after, balance.total))
     if forecast.refusal is not None:
         return [*lines, f"Would be refused. {forecast.refusal}"]
     assert forecast.after is not None
-    return [*lines, *_told("then left", left_text(balance.total, forecast.after.total))]
+    return [*lines, *_line("then left", left_text(balance.total, forecast.after.total))]
 
 
 def forecast_data(forecast: Forecast) -> dict[str, Any]:

@@ -309,9 +309,14 @@ def audit(
 ) -> DeepVerdict:
     """Verify a frozen object deeply, from its numbers and from its own draws.
 
-    power: what the tests of its sampler must see, and how often they may be wrong. seconds: for all draws; where they do not
-    suffice, the verdict says which power was reached. seed: of a rehearsal whose draws can be repeated; None draws from the
-    operating system, as releases do. Objects that choose by releasing whole (mwem, small-db) are never seeded.
+    Parameters
+    ----------
+    mechanism : the frozen mechanism.
+    power : what the tests of its sampler must see, and how often they may be wrong.
+    seconds : for all draws; where they do not suffice, the verdict says which power was reached.
+    seed
+        of a rehearsal whose draws can be repeated; None draws from the operating system, as releases do. Objects that
+        choose by releasing whole (mwem, small-db) are never seeded.
     """
     if not isinstance(mechanism, FrozenMechanism):
         raise InvalidProblem(

@@ -62,7 +62,7 @@ def additive_law(norm: Norm, heard: NDArray[np.intp], steps: Floats, falloff: st
     if _is_apart(norm, falloff):
         weights = norm.map[heard] * steps[heard]
         units: Any = np.eye(size, dtype=np.int8)  # of which nothing is read but how many there are
-        apart = _apart(weights, falloff)
+        apart = _independent(weights, falloff)
         return StatedLaw(lambda z: apart(z).sum(axis=1), units, units.T, apart, degree=degree)
     watched = _spread(size)
     moves = np.eye(size, dtype=np.int64)[watched]
@@ -86,7 +86,7 @@ def _is_apart(norm: Norm, falloff: str) -> bool:
     return plain and (norm.order == "l1" or (norm.order == "l2" and falloff != "exponential"))
 
 
-def _apart(weights: Floats, falloff: str) -> Callable[[Floats], Floats]:
+def _independent(weights: Floats, falloff: str) -> Callable[[Floats], Floats]:
     """The energies of independent coordinates of these weights for one step, (n, s) to (n, s)."""
     if falloff == "exponential":
         return lambda z: np.asarray(np.abs(z) * weights)

@@ -58,7 +58,10 @@ def separable(queries: StatisticalQueries, n: float) -> AdditiveMechanism:
 
     Every group must decide one statistic and every statistic must be decided by one group. Errors: `DesignFailed` otherwise.
 
-    queries: the averages that are asked for. n: the public number of records.
+    Parameters
+    ----------
+    queries : the averages that are asked for.
+    n : the public number of records.
 
     >>> from designer import Domain
     >>> two = Domain.of({"a": [-1, 1], "b": [-1, 1]})
@@ -134,8 +137,12 @@ def average_bounds(queries: StatisticalQueries, mechanism: AdditiveMechanism, n:
     """Compute the bounds of DX Theorem 11 for the averages over n records under independent Laplace noise, as it is drawn on
     the grid.
 
-    queries: the averages that are asked for. mechanism: with independent Laplace noise. n: the public number of records. delta:
-    the probability that a bound fails.
+    Parameters
+    ----------
+    queries : the averages that are asked for.
+    mechanism : with independent Laplace noise.
+    n : the public number of records.
+    delta : the probability that a bound fails.
     """
     records = positive(n, "n")
     if not 0 < delta <= 1:

@@ -43,9 +43,14 @@ FAINT = 1e-8
 def squared_averages(queries: StatisticalQueries, n: float, weights: Mapping[str, float] | None = None) -> AdditiveMechanism:
     """Design Laplace noise on biased averages of least worst-case squared error over n records.
 
-    weights: what the squared error of each statistic counts, by name; 1 for those that are not named. The result carries value,
-    lower bound and gap: 0 where groups and statistics belong together one by one. Errors: `DesignFailed` above 4000 statistics
-    times images.
+    The result carries value, lower bound and gap: 0 where groups and statistics belong together one by one. Errors:
+    `DesignFailed` above 4000 statistics times images.
+
+    Parameters
+    ----------
+    queries : the averages that are asked for.
+    n : the public number of records.
+    weights : what the squared error of each statistic counts, by name; 1 for those that are not named.
 
     >>> from designer import Domain
     >>> two = Domain.of({"a": [-1, 1], "b": [-1, 1]})
@@ -63,7 +68,7 @@ def squared_averages(queries: StatisticalQueries, n: float, weights: Mapping[str
         statistic_of_each_group(queries)
     except DesignFailed:
         return _jointly(queries, records, v)
-    return _apart(queries, records, v)
+    return _closed_forms(queries, records, v)
 
 
 def _weights(queries: StatisticalQueries, weights: Mapping[str, float] | None) -> Floats:
@@ -76,7 +81,7 @@ def _weights(queries: StatisticalQueries, weights: Mapping[str, float] | None) -
     return np.array([positive(given.get(name, 1.0), f"weights[{name}]") for name in known])
 
 
-def _apart(queries: StatisticalQueries, records: float, v: Floats) -> AdditiveMechanism:
+def _closed_forms(queries: StatisticalQueries, records: float, v: Floats) -> AdditiveMechanism:
     """Every statistic has a group of its own: closed forms, `min n^2 E(C)^2 + 2 C^2` each."""
     rows, scales, bounds = fitted_groups(queries, records, SQUARED_MAXIMUM)
     bound = float((v * bounds).sum()) / records**2

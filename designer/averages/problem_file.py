@@ -29,7 +29,7 @@ from designer.certificate.frozen import FrozenMechanism
 from designer.designing.dispatch import design
 from designer.files.data_files import read_table
 from designer.mechanism.additive import AdditiveMechanism
-from designer.problem_file.asked import SHARED, AskingReader
+from designer.problem_file.counts_sections import SHARED, AskingReader
 from designer.problem_file.forms import ProblemFile
 from designer.problem_file.keys import FILE, Field, section_of
 from designer.problem_file.linear_forms import (
@@ -161,7 +161,6 @@ class AveragesReader(AskingReader):
         return attributes, values
 
     def _values_themselves(self, name: str, attributes: tuple[str, ...]) -> list[float]:
-        """The values of one attribute, as numbers."""
         if len(attributes) != 1:
             raise self.refuse("statistics", name, list(attributes), 'values = "number" is for one attribute; add up terms')
         found = [number_in_file(value) for value in self.domain.values[self.domain.axis(attributes[0])]]
@@ -209,7 +208,6 @@ class AveragesReader(AskingReader):
         return dict(zip(rows, numbers, strict=True))
 
     def _weights(self, given: Any, names: list[str]) -> dict[str, float]:
-        """Weights by the names of the statistics."""
         if isinstance(given, list):
             if len(given) != len(names):
                 raise self.refuse(

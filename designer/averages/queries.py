@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from designer.base.answer_table import ConfidenceLimits, symmetric_limits
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import assign, positive, shown
-from designer.base.errors import InvalidProblem, withholding
+from designer.base.errors import InvalidProblem, hides_data_in_errors
 from designer.base.json_text import canonical
 from designer.base.labels import listed_label
 from designer.mechanism.additive import AdditiveMechanism
@@ -326,7 +326,7 @@ class StatisticalQueries(Immutable):
         histogram = self.histogram(records)
         return np.asarray(self.workload.answer(histogram) / self._count(histogram))
 
-    @withholding
+    @hides_data_in_errors
     def release(self, mechanism: AdditiveMechanism, records: Records) -> Release:
         """Noisy averages over confidential records, by a mechanism for this workload and relation. Spends the budget once."""
         same = mechanism.workload == self.workload and canonical(mechanism.relation.to_spec()) == canonical(
@@ -381,7 +381,6 @@ class AveragesLaw:
 
     @property
     def workload(self) -> Workload:
-        """The sums."""
         return self.asked.workload
 
     def standard_errors(self) -> Floats:
@@ -390,7 +389,6 @@ class AveragesLaw:
 
     @property
     def error_source(self) -> ErrorSource:
-        """How they are known."""
         return self.mechanism.error_source
 
     def _limits_of(self, released: Release, level: float, simultaneous: bool) -> ConfidenceLimits:

@@ -34,7 +34,7 @@ def view(entries: dict[Any, Any]) -> MappingProxyType[Any, Any]:
 copyreg.pickle(MappingProxyType, lambda mapping: (view, (dict(mapping),)))  # Python pickles none by itself
 
 
-def settled(array: NDArray[Any]) -> bool:
+def is_readonly(array: NDArray[Any]) -> bool:
     """Whether nobody can write to an array, nor make it writable again: its numbers are those of a `bytes` object, or, where
     it holds objects, of another array that is read-only.
 
@@ -48,14 +48,14 @@ def settled(array: NDArray[Any]) -> bool:
     return isinstance(part, bytes) or (array.dtype.hasobject and owner is not array) or not array.size
 
 
-def copied(array: NDArray[Any], order: str = "C") -> NDArray[Any]:
+def readonly_copy(array: NDArray[Any], order: str = "C") -> NDArray[Any]:
     """A copy to which nobody can write, whatever its flags are set to.
 
     array: (...,), any shape, kept; order: "C", or "F" for columns first. Objects stay those that they are, and a copy of them
     is read-only through every view of it.
     """
     if order == "F":
-        return copied(array.T).T
+        return readonly_copy(array.T).T
     if array.dtype.hasobject or not array.size or not array.dtype.itemsize:
         owner = np.array(array, order="C", copy=True)
         owner.setflags(write=False)
@@ -63,7 +63,7 @@ def copied(array: NDArray[Any], order: str = "C") -> NDArray[Any]:
     return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
 
 
-def locked(value: Any) -> Any:
+def freeze(value: Any) -> Any:
     """`value` with nothing in it that could be written to.
 
     Arrays become read-only copies, lists tuples, dictionaries views of a dictionary that nobody else has, sets frozen sets.
@@ -90,7 +90,7 @@ class _Lock:
         match value:
             case np.ndarray():
                 columns_first = value.flags.f_contiguous and not value.flags.c_contiguous
-                return value if settled(value) else copied(value, "F" if columns_first else "C")
+                return value if is_readonly(value) else readonly_copy(value, "F" if columns_first else "C")
             case tuple() | list():
                 return self._sequence(value)
             case set() | frozenset():
@@ -143,7 +143,7 @@ class ReadOnlyProperty(cached_property[Any]):
             return self
         known = vars(instance)
         if self.attrname not in known:
-            known.setdefault(self.attrname, locked(self.func(instance)))
+            known.setdefault(self.attrname, freeze(self.func(instance)))
         return known[self.attrname]
 
 
@@ -151,11 +151,11 @@ Floats = NDArray[np.float64]
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A private, contiguous copy to which nobody can write: see `copied`.
+    """A private, contiguous copy to which nobody can write: see `readonly_copy`.
 
     array: (...,), any shape, kept.
     """
-    return copied(np.asarray(array))
+    return readonly_copy(np.asarray(array))
 
 
 def real_array(value: object, field: str, ndim: int, *, allow_inf: bool = False) -> Floats:

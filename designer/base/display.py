@@ -236,7 +236,7 @@ class Displayed(ABC):
     def __repr__(self) -> str:
         """One line; never an exception, because debuggers ask objects that are half made."""
         try:
-            facts = _told(self._display_facts())
+            facts = _texts(self._display_facts())
         except Exception:
             return object.__repr__(self)
         return f"<{type(self).__name__}: {', '.join(f'{name} {value}' for name, value in facts.items())}>"
@@ -248,7 +248,7 @@ class Displayed(ABC):
 
 def as_html(kind: str, facts: Mapping[str, object], preview: Preview | None = None) -> str:
     """A heading, a line for the facts, and a table of the first rows."""
-    said = "; ".join(f"{escape(name)} {escape(value)}" for name, value in _told(facts).items())
+    said = "; ".join(f"{escape(name)} {escape(value)}" for name, value in _texts(facts).items())
     heading = f"<p><strong>{escape(kind)}</strong>{': ' if said else ''}{said}</p>"
     return f"<div>{heading}{'' if preview is None else _table(preview)}</div>"
 
@@ -267,7 +267,7 @@ def _cell(value: object) -> str:
     return f'<td style="text-align: left">{escape(_text(value))}</td>'
 
 
-def _told(facts: Mapping[str, object]) -> dict[str, str]:
+def _texts(facts: Mapping[str, object]) -> dict[str, str]:
     return {printed(name): _text(value) for name, value in facts.items() if value is not None}
 
 

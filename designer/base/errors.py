@@ -116,7 +116,6 @@ class LedgerUnavailable(Refusal):
         self.transient, self.spent = transient, spent
 
     def within(self, place: str) -> Self:
-        """The same refusal, whose message begins with the place where it was found."""
         there = super().within(place)
         there.transient, there.spent = self.transient, self.spent
         return there
@@ -154,7 +153,7 @@ WITHHELD = (
 MEMORY = "records: reading or counting them needs more memory than there is. Nothing was released."
 
 
-def withholding(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+def hides_data_in_errors(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """The same function, whose failures say nothing of the data.
 
     Nor does progress, which shows nothing of what happens within. Refusals of this program, whose texts are fixed, are raised
@@ -169,7 +168,7 @@ def withholding(function: Callable[Parameters, Result]) -> Callable[Parameters, 
             with unseen():
                 return function(*args, **kwargs)
         except (Exception, KeyboardInterrupt) as error:
-            told = _told(error)
+            told = _sayable(error)
         # Outside the handler, so that not even the context of the exception holds what failed.
         signature.bind(*args, **kwargs)
         raise told
@@ -177,7 +176,7 @@ def withholding(function: Callable[Parameters, Result]) -> Callable[Parameters, 
     return guarded
 
 
-def _told(error: BaseException) -> BaseException:
+def _sayable(error: BaseException) -> BaseException:
     """What may be said of an error."""
     if isinstance(error, KeyboardInterrupt):
         return KeyboardInterrupt()

@@ -30,7 +30,7 @@ def checked_target(path: Path, *, inputs: Sequence[Path] = (), replace: bool = F
             raise InvalidProblem(f"path: {_name(path)} is an input, {_name(read)}; name another file.")
     if target.exists() and not replace:
         raise _exists(path)
-    with _beside(target):
+    with _temporary(target):
         pass  # the folder takes new files
     return target
 
@@ -44,7 +44,7 @@ def write_whole(path: Path, content: str | bytes, *, replace: bool = True, secre
     """
     target = _target(path)
     try:
-        with _beside(target, 0o600 if secret else 0o666) as (file, temporary):
+        with _temporary(target, 0o600 if secret else 0o666) as (file, temporary):
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             if target.exists():
@@ -77,7 +77,7 @@ def _target(path: Path) -> Path:
 
 
 @contextmanager
-def _beside(target: Path, mode: int = 0o666) -> Iterator[tuple[BinaryIO, Path]]:
+def _temporary(target: Path, mode: int = 0o666) -> Iterator[tuple[BinaryIO, Path]]:
     """An empty file in the same folder; gone afterwards unless it was moved."""
     temporary = target.parent / f".{os.urandom(8).hex()}.tmp"
     try:

@@ -147,7 +147,7 @@ def agreed(
     totals = [np.asarray(values, dtype=np.float64) for _, values in exact]
     if not noisy.all():
         rows.append(sums[~noisy])
-        totals.append(_told(answers[~noisy]))
+        totals.append(_rounded(answers[~noisy]))
     joined = vstack([csr_array((0, sums.shape[1])), *rows]).tocsr()
     weights = 1 / spread[noisy] ** 2
     announce("tables: finding the nearest that agree")
@@ -167,7 +167,7 @@ def agreed(
     return frozen(np.asarray(sums @ found.counts, dtype=np.float64)), agreement_words(whole, found.proven, len(joined.data) > 0)
 
 
-def _told(answers: Floats) -> Floats:
+def _rounded(answers: Floats) -> Floats:
     """Exact answers as whole numbers, where they are."""
     near = np.rint(answers)
     return np.where(np.abs(answers - near) <= SAME * (1 + np.abs(answers)), near, answers)
@@ -240,7 +240,7 @@ class ReleaseForm(ABC, Generic[M, R]):
         return ()
 
 
-def told(statistic: str, value: object) -> dict[str, Any]:
+def as_entry(statistic: str, value: object) -> dict[str, Any]:
     """One entry of what is published exactly; fractions that are whole are written as whole numbers."""
     if isinstance(value, Fraction):
         return {"statistic": statistic, "value": int(value) if value.denominator == 1 else str(value)}

@@ -23,7 +23,7 @@ from designer.base.errors import DesignFailed, NotPrivate
 from designer.base.json_text import canonical
 from designer.base.progress import step
 from designer.base.schema import PLACE, Named, exactly, list_of, noted, number, or_null, record, text, whole
-from designer.certificate.by_length import ByLength, Longest
+from designer.certificate.change_norms import ByLength, Longest
 from designer.certificate.norms import Norm, RatioBounds
 from designer.certificate.sensitivity import SensitivitySet
 from designer.problem.relation import Block

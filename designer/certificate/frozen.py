@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.answer_table import AnswerTable, answer_lines, has_errors
-from designer.base.arrays import Floats, Immutable, ReadOnlyParts, locked
+from designer.base.arrays import Floats, Immutable, ReadOnlyParts, freeze
 from designer.base.checks import shown
 from designer.base.display import HEAD, Displayed, in_markdown, printed, terminal_width, wrapped
 from designer.base.errors import InvalidProblem
@@ -236,7 +236,7 @@ class FrozenMechanism(Immutable, Displayed, metaclass=_Certified):
 
     def _twin(self, **notes: Any) -> Self:
         twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__ | locked(notes))
+        twin.__dict__.update(self.__dict__ | freeze(notes))
         return twin
 
     def _release_entropy(self) -> Entropy:

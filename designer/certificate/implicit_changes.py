@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign
 from designer.base.errors import DesignFailed, NoFeasibleAttribute
-from designer.certificate.by_length import ByLength, Longest, too_many
+from designer.certificate.change_norms import ByLength, Longest, too_many
 from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import Pairs, SensitivitySet
 from solvers.exact.rational import float_above

@@ -48,11 +48,11 @@ def is_described(workload: Workload, relation: Relation) -> bool:
         return False
     entries = workload.shape[0] * workload.shape[1]
     return entries > (LARGE if relation.simple.change is None else LARGE_OF_PAIRS) or (
-        entries > WRITTEN_OUT and apart(workload.matrix)
+        entries > WRITTEN_OUT and disjoint(workload.matrix)
     )
 
 
-def apart(rows: Matrix) -> bool:
+def disjoint(rows: Matrix) -> bool:
     """Whether no element is in two rows."""
     if isinstance(rows, IntervalRows):
         order = np.argsort(rows.starts, kind="stable")

@@ -282,7 +282,7 @@ class Clusters:
             return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
         turned = np.linalg.svd(np.array([self.slope.way]))[2]
         along, across = (places - places.mean(axis=0)) @ turned[0], (places - places.mean(axis=0)) @ turned[1:].T
-        left, right = _beside(across)
+        left, right = _neighbours(across)
         with np.errstate(divide="ignore", invalid="ignore"):
             slant = np.sqrt(((across[left] - across[right]) ** 2).sum(axis=1)) / np.abs(along[left] - along[right])
         chosen = np.argsort(np.where(np.isnan(slant), np.inf, slant), kind="stable")[:STRAIGHT]
@@ -291,7 +291,7 @@ class Clusters:
         return leaf[left[chosen]], leaf[right[chosen]]
 
 
-def _beside(points: Floats) -> tuple[Indices, Indices]:
+def _neighbours(points: Floats) -> tuple[Indices, Indices]:
     """Each point with the next few, (n,) and (n,); points (N, d)."""
     if points.shape[1] == 1:
         order = np.argsort(points[:, 0], kind="stable")

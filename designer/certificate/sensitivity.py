@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats, frozen
 from designer.base.errors import DesignFailed
 from designer.base.progress import track
-from designer.certificate.by_length import ByLength, Longest, too_many
+from designer.certificate.change_norms import ByLength, Longest, too_many
 from designer.certificate.norms import Norm, RatioBounds
 from designer.problem.budget_bounds import Nearness
 from designer.problem.relation import Block, Indices, Relation

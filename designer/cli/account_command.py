@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GROUPS = (2, 5)
 LARGER = (10, 100)  # how many times as large measures: does the loss grow like their square, or slowly?
-Told = tuple[list[str], dict[str, Any]]
+TextAndData = tuple[list[str], dict[str, Any]]
 
 
 def add_account(made: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def add_account(made: argparse.ArgumentParser) -> None:
 def _account(options: argparse.Namespace) -> tuple[str, Any]:
     from designer.tables.plan import TablePlan
 
-    asked = _asked(options)
+    asked = _subject(options)
     sizes = GROUPS if options.group is None else tuple(_whole(part, "--group") for part in options.group.split(","))
     if isinstance(asked, TablePlan):
         _refuse(options.totals, "--totals", "a table plan publishes no statistics exactly; name records by --record")
@@ -54,7 +54,7 @@ def _account(options: argparse.Namespace) -> tuple[str, Any]:
     return "\n".join(lines), data
 
 
-def _asked(options: argparse.Namespace) -> TablePlan | tuple[Relation, str, float | None]:
+def _subject(options: argparse.Namespace) -> TablePlan | tuple[Relation, str, float | None]:
     """The plan, or the relation with its notion and its delta."""
     from designer.problem.relation import Relation
     from designer.tables.plan import TablePlan
@@ -92,14 +92,14 @@ def _asked(options: argparse.Namespace) -> TablePlan | tuple[Relation, str, floa
 
 def _of_relation(
     relation: Relation, notion: str, delta: float | None, options: argparse.Namespace, sizes: Sequence[int]
-) -> Told:
+) -> TextAndData:
     from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 
     if isinstance(relation, InvariantDistance):
         _refuse(options.totals, "--totals", "a budget per distance needs no a(t)")
         return _of_distance(relation, notion, options.delta, sizes)
     statistics = getattr(relation, "invariant", None)
-    found: Told = ([], {})
+    found: TextAndData = ([], {})
     if isinstance(relation, ChangeRelation) and statistics is not None:
         found = _of_invariant(relation, statistics, options.totals)
     else:
@@ -108,7 +108,7 @@ def _of_relation(
     return [*found[0], *budgets[0]], {**found[1], **budgets[1]}
 
 
-def _of_invariant(relation: Any, statistics: Statistics, totals: str | None) -> Told:
+def _of_invariant(relation: Any, statistics: Statistics, totals: str | None) -> TextAndData:
     """a(t), what is protected, and what a promise for one record becomes."""
     from designer.relations.invariants.adjacency import semi_adjacency
 
@@ -125,14 +125,14 @@ def _of_invariant(relation: Any, statistics: Statistics, totals: str | None) -> 
             worst = semi_adjacency(invariant, given)
             value = data["semi_adjacency"] = worst.value
             data["how"] = worst.method
-            lines.append(f"a(t) = {worst.value} at these totals: {_together(worst.value)} ({worst.method}).")
+            lines.append(f"a(t) = {worst.value} at these totals: {_records_words(worst.value)} ({worst.method}).")
             literal = semi_adjacency(invariant, given, "literal").value
             data["semi_adjacency_literal"] = literal
             lines.append(f"Read literally, where the first database may be chosen, too, a(t) = {literal}.")
         except DesignFailed as unproven:
             lines.append(str(unproven))
     elif value is not None:
-        lines.append(f"a(t) is at most {value}, whatever the totals are: {_together(value)}.")
+        lines.append(f"a(t) is at most {value}, whatever the totals are: {_records_words(value)}.")
     else:
         lines.append("No bound of a(t) is known for these statistics; give their published values by --totals.")
     adjacency = getattr(relation, "adjacency", None)
@@ -152,7 +152,7 @@ def _of_invariant(relation: Any, statistics: Statistics, totals: str | None) -> 
 
 def _of_budgets(
     relation: Relation, notion: str, delta: float | None, at: str | None, sizes: Sequence[int], chained: bool
-) -> Told:
+) -> TextAndData:
     """The least and the largest budget of a change, and what groups of records, or chains of changes, have."""
     from designer.tradeoff.conversions import zcdp_epsilon
     from solvers.exact.rational import float_above
@@ -181,7 +181,7 @@ def _of_budgets(
     return lines, data
 
 
-def _of_distance(relation: InvariantDistance, notion: str, at: str | None, sizes: Sequence[int]) -> Told:
+def _of_distance(relation: InvariantDistance, notion: str, at: str | None, sizes: Sequence[int]) -> TextAndData:
     """What databases have that are so far apart, and those that differ in so many records."""
     from designer.lattice.smoothing import SmoothPrivacy
     from designer.tradeoff.conversions import smooth_epsilon
@@ -210,7 +210,7 @@ def _of_distance(relation: InvariantDistance, notion: str, at: str | None, sizes
     return lines, data
 
 
-def _of_policy(plan: TablePlan, records: list[dict[str, Any]], sizes: Sequence[int], at: str | None) -> Told:
+def _of_policy(plan: TablePlan, records: list[dict[str, Any]], sizes: Sequence[int], at: str | None) -> TextAndData:
     """The losses of records, of records whose measures are larger, and of groups."""
     from designer.tables.policies.metrics import policy_min
     from designer.tables.policies.renyi import group_loss
@@ -269,7 +269,7 @@ def _invariant(statistics: Statistics) -> Invariant:
     return Invariant(known.matrix, known.names, known.records_public, known.groups, known.impossible)
 
 
-def _together(value: int) -> str:
+def _records_words(value: int) -> str:
     if value == 0:
         return "one database alone has them, and nothing is left to protect"
     return f"for a record to have another value, up to {counted(value, 'record')} change, itself counted"

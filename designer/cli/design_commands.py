@@ -179,7 +179,7 @@ def add_init(made: argparse.ArgumentParser) -> None:
 
 def _init(options: argparse.Namespace) -> tuple[str, Any]:
     if options.ask:
-        return _asked(options)
+        return _from_answers(options)
     if options.file is None:
         raise InvalidProblem("file: missing; give the records whose columns are asked about, or --ask to answer questions.")
     check_output(options, [options.file])
@@ -194,7 +194,7 @@ def _init(options: argparse.Namespace) -> tuple[str, Any]:
     return f"{told}\nFill in what is marked; dp-designer design {printed(options.output)} names what is left.", data
 
 
-def _asked(options: argparse.Namespace) -> tuple[str, Any]:
+def _from_answers(options: argparse.Namespace) -> tuple[str, Any]:
     """The file that the answers lead to, what its design is off by, and what it promises; written once it could be designed."""
     if options.file is not None or options.kind != DEFAULT or options.column or options.number:
         raise InvalidProblem(

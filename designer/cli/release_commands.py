@@ -21,7 +21,7 @@ from designer.accounts.composition.privacy_in_words import privacy_line
 from designer.base.answer_table import LEVEL, ROWS, answer_lines, interval_data
 from designer.base.checks import probability
 from designer.base.display import printed
-from designer.base.errors import CannotWrite, InvalidProblem, Refusal, withholding
+from designer.base.errors import CannotWrite, InvalidProblem, Refusal, hides_data_in_errors
 from designer.base.json_text import readable_text, signature_path
 from designer.base.output import checked_folder, names_folder, write_whole
 from designer.base.published_margins import PublishedSums
@@ -266,7 +266,7 @@ def releasing_averages(mechanism: Any, options: argparse.Namespace) -> tuple[Cal
     return ready, release
 
 
-@withholding
+@hides_data_in_errors
 def _released(
     mechanism: Any, queries: StatisticalQueries, records: Callable[[], Any], row: RowUnit, stated: Guarantee
 ) -> Released:

@@ -207,7 +207,7 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
         refuse_signer(options)
         file = read_request(options.file)
         drawn = _drawn(file, options)
-        data = {"title": file.title, **file.description(), **_asked(file), **({"drawn to": str(drawn)} if drawn else {})}
+        data = {"title": file.title, **file.description(), **_budgets(file), **({"drawn to": str(drawn)} if drawn else {})}
         width = max(map(len, data)) + 2
         return "\n".join(f"{key:{width}}{printed(value)}" for key, value in data.items()), data
     if options.output:
@@ -218,7 +218,7 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
     return f"{summary(mechanism)}\n{privacy_line(mechanism)}", to_spec(mechanism)
 
 
-def _asked(file: ProblemFile) -> dict[str, str]:
+def _budgets(file: ProblemFile) -> dict[str, str]:
     """Epsilon and delta of what a problem file asks for, where that is known before the design."""
     from designer.domains.marginals_file import MarginalsFile
     from designer.odds_ratio.problem_file import OddsRatioFile

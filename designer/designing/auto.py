@@ -145,7 +145,7 @@ def refuse_writing_out(family: str, problem: Problem) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class FamilyRun:
     """A family with the options that it is tried with. work: about how many units a design takes."""
 
     family: Family
@@ -158,7 +158,7 @@ class Way:
         return ", ".join([self.family.name, *(f"{key} {value}" for key, value in self.options.items())])
 
 
-def ways_of(families: Sequence[Family], problem: Problem, times: float = 1.0) -> list[Way]:
+def runs_for(families: Sequence[Family], problem: Problem, times: float = 1.0) -> list[FamilyRun]:
     """Every choice of every family, the cheap ones first, the others by their ranks and by how much work they are.
 
     times: how many designs each of them stands for.
@@ -166,7 +166,7 @@ def ways_of(families: Sequence[Family], problem: Problem, times: float = 1.0) ->
     sizes = Sizes(problem)
     large = problem.relation.size > AUTO_ELEMENTS
     found = [
-        Way(family, options, 0.0 if large else times * estimated(family, options, sizes))
+        FamilyRun(family, options, 0.0 if large else times * estimated(family, options, sizes))
         for family in families
         for options in family.choices
     ]
@@ -223,7 +223,6 @@ class WorkBudget:
 
     @property
     def left(self) -> float:
-        """Units that are left."""
         return self.units - self.spent
 
     @property
@@ -231,7 +230,7 @@ class WorkBudget:
         """Seconds that are left on the clock; infinite, and no clock is read, where nobody set any."""
         return self._end - time.perf_counter() if self._end < math.inf else math.inf
 
-    def refusal(self, way: Way, best: float | None) -> str:
+    def refusal(self, way: FamilyRun, best: float | None) -> str:
         """Why a way is not started, or an empty text.
 
         best: the least loss so far, infinite where none is sought; None before there is a mechanism, when work is free.
@@ -253,7 +252,7 @@ class WorkBudget:
             return f"not started: about {way.work:.2g} units of work, and {self.left:.2g} of {self.units:g} were left"
         return ""
 
-    def _no_room(self, way: Way, best: float) -> str:
+    def _no_room(self, way: FamilyRun, best: float) -> str:
         """Why no noise can lose much less than `best`, or an empty text: by closed forms, before what takes longer by a program
         too, before what is `LONG` by all programs."""
         sharper: dict[str, dict[str, Any]] = {"closed": {"closed": True}, "quick": {"rows": 0}, "sharp": {}}
@@ -272,7 +271,7 @@ class WorkBudget:
         except (Refusal, ArithmeticError, ValueError, OutOfWork):
             return None
 
-    def _cannot_win(self, way: Way, best: float) -> str:
+    def _cannot_win(self, way: FamilyRun, best: float) -> str:
         """Why no mechanism of the family can lose much less than `best`, or an empty text."""
         assert way.family.floor is not None
         try:
@@ -284,7 +283,7 @@ class WorkBudget:
         return f"cannot be below {at_least(least)}, and {at_most(best)} is reached" if best <= least * (1 + ROOM) else ""
 
     @contextmanager
-    def running(self, way: Way, ends: bool, timed: bool = False) -> Iterator[Budget]:
+    def running(self, way: FamilyRun, ends: bool, timed: bool = False) -> Iterator[Budget]:
         """Searches within this block end when the work that is left is done, if there is a mechanism already: a third of all
         where the way was thought to take a moment. timed: the clock of the caller ends them in any case."""
         own = self.left if way.work > CHEAP else min(self.left, self.units / 3)
@@ -345,6 +344,6 @@ def is_unfinished(words: str) -> bool:
     return words.endswith(UNFINISHED) or NOTHING_YET in words
 
 
-def weight_of(way: Way) -> float:
+def weight_of(way: FamilyRun) -> float:
     """How much of the work of all ways this one is, for the time that is left: its estimate, at least a moment."""
     return max(way.work, MOMENT)

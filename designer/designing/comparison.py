@@ -17,14 +17,14 @@ from designer.base.frames import frame_of_rows
 from designer.base.progress import each_of
 from designer.designing.auto import (
     SEVERAL,
-    Way,
+    FamilyRun,
     WorkBudget,
     cap_of,
     chosen_families,
     needing_rows,
     remedy_for,
+    runs_for,
     units_of,
-    ways_of,
     weight_of,
 )
 from designer.designing.design_result import Design, rank_by_consistency
@@ -84,12 +84,10 @@ class Comparison(Displayed):
         return comparison_text(self.rows, self.problem, self.limit, wide, self.remedy, full)
 
     def _display_facts(self) -> Mapping[str, object]:
-        """How many families, and the best of them."""
         best = min(self.designs, key=lambda name: self.designs[name].loss, default=None)
         return {"families": len(self.rows), "best": best, "loss": self.problem.loss}
 
     def _display_rows(self) -> Preview | None:
-        """The first families, by loss."""
         rows = [tuple(row[name] for name in COLUMNS) for row in sorted_rows(self.rows)]
         return Preview(tuple(COLUMNS.values()), rows[:SHOWN_ROWS], len(rows))
 
@@ -108,20 +106,27 @@ def compare(
     effort: str = "normal",
     seconds: float | None = None,
 ) -> Comparison:
-    """Design every applicable family and baseline for one problem, of any kind that `design` takes, with every choice of
-    options that "auto" would try. Named ones are designed as they are.
+    """Design every applicable family and baseline for one problem, with every choice of options that "auto" would try. Named
+    ones are designed as they are.
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each
     query. IF(Q) of section 4.2 is the geometric mean over the queries that get noise. It is not defined, as the note says,
     where one of them gets none from the uniform budget. Efficiency is the limit of `designer.designing.least_noise`, which no
     additive noise beats, over the loss. For whom, and at which numbers of records, the comparison's `limit` says. It is not
     defined for biased designs. A family that fails, in whatever way, keeps its row with the reason as its note. A limit or a
-    baseline that fails leaves its column empty, with the reason in every note. effort: how much counted work all families have
-    together, three times as much as those of `design` ("quick", "normal" or "thorough"). One that does not fit into what is
-    left is not started, a search that would go on is cut off. Its row says so, and `remedy` what gives it more. Named ones have
-    the work of the effort each. A family is not started where a bound of its own proves that another is no worse. Its note says
-    what its loss cannot be below. seconds: a limit on the clock, none by default. Raises `InvalidProblem` for a family or an
-    effort that there is not.
+    baseline that fails leaves its column empty, with the reason in every note. One that does not fit into what is left is
+    not started, a search that would go on is cut off. Its row says so, and `remedy` what gives it more. A family is not started
+    where a bound of its own proves that another is no worse. Its note says what its loss cannot be below. Raises
+    `InvalidProblem` for a family or an effort that there is not.
+
+    Parameters
+    ----------
+    problem : of any kind that `design` takes.
+    families : which are tried, by name; None for all that serve the problem.
+    effort
+        how much counted work all families have together, three times as much as those of `design`. Named ones have the work
+        of the effort each ("quick", "normal" or "thorough").
+    seconds : a limit on the clock, none by default.
 
     >>> from designer import Problem, Workload, metrics
     >>> table = compare(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), ["laplace", "uniform_budget"])
@@ -139,12 +144,11 @@ def compare_linear(
     effort: str = "normal",
     seconds: float | None = None,
 ) -> Comparison:
-    """`compare` of linear queries."""
     if families is None:
         asked = [family for family in chosen_families() if family.serves(problem) and family.concerns(problem)]
-        ways = ways_of([family for family in asked if not family.on_request], problem)
+        ways = runs_for([family for family in asked if not family.on_request], problem)
     else:
-        ways = [Way(family, {}) for family in chosen_families([families] if isinstance(families, str) else families)]
+        ways = [FamilyRun(family, {}) for family in chosen_families([families] if isinstance(families, str) else families)]
     if not ways:
         raise InvalidProblem("families: empty; name at least one family, or pass None for all.")
     allowance = WorkBudget(problem, SEVERAL * units_of(effort), cap_of(seconds), gap=False, any_size=True)
@@ -177,7 +181,6 @@ def compare_linear(
 
 
 def empty_row(name: str, why: str) -> dict[str, Any]:
-    """The row of a family without a mechanism, and why."""
     return {**dict.fromkeys([*COLUMNS, "scales", "improvements"]), "cut": False, "family": name, "note": why}
 
 

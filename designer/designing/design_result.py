@@ -22,7 +22,7 @@ P = TypeVar("P", covariant=True)
 
 
 @dataclass(frozen=True)
-class Made(Displayed, Generic[P, F]):
+class Designed(Displayed, Generic[P, F]):
     """A frozen object for a problem, how many seconds it took, and what it says of itself."""
 
     problem: P
@@ -30,7 +30,6 @@ class Made(Displayed, Generic[P, F]):
     seconds: float
 
     def _display_facts(self) -> Mapping[str, object]:
-        """The facts of what was made, how near it is to the best of its family, and the seconds that it took."""
         gap, cut = None if self.optimality is None else self.optimality.gap, {"cut": self.cut} if self.cut else {}
         return {**self.mechanism._display_facts(), "gap": gap, "seconds": round(self.seconds, 3), **cut}
 
@@ -52,7 +51,7 @@ class Made(Displayed, Generic[P, F]):
 
 
 @dataclass(frozen=True)
-class Design(Made[Problem, M]):
+class Design(Designed[Problem, M]):
     """A mechanism of kind M with what is known about it: the privacy certificate, and how close it is to the best of its
     family. problem: what was asked. seconds: how long the design took, wall-clock."""
 
@@ -65,7 +64,6 @@ class Design(Made[Problem, M]):
         return self.problem.worst_loss(variances, absolutes, self.mechanism.effective)
 
     def _display_facts(self) -> Mapping[str, object]:
-        """The same, with the loss."""
         return {**super()._display_facts(), self.problem.loss: self.loss}
 
     @property

@@ -29,7 +29,7 @@ from designer.certificate.implicit_rows import is_described
 from designer.designing.auto import (
     NOTHING_MADE,
     NOTHING_YET,
-    Way,
+    FamilyRun,
     WorkBudget,
     automatic_families,
     cap_of,
@@ -40,16 +40,16 @@ from designer.designing.auto import (
     is_own,
     left_out,
     refuse_writing_out,
+    runs_for,
     said_once,
     saying_cut,
     unfinished,
     units_of,
-    ways_of,
     weight_of,
 )
 from designer.designing.design_result import Design, asks_for_whole, rank_by_consistency
-from designer.designing.factor_search import Make
-from designer.designing.family import FALLOFFS, Family, Outdone, Sizes, beside, under_the_notion
+from designer.designing.factor_search import Builder
+from designer.designing.family import FALLOFFS, Family, Sizes, WorseThanIncumbent, build_for_notion, with_incumbent
 from designer.designing.own_solver import Solver, known_solver, named
 from designer.designing.problem_kinds import ProblemOfKind, kind_of
 from designer.designing.targets import TargetsMissed, design_meeting, remedy
@@ -66,7 +66,7 @@ OF_THE_HOUSE = ("designer", "builtins", "numpy", "fractions")  # whose classes m
 OF_THE_PROBLEM = ("workload", "relation")
 
 
-def certified_anew(family: Family, problem: Problem, made: Mechanism) -> Mechanism:
+def recertify(family: Family, problem: Problem, made: Mechanism) -> Mechanism:
     """The mechanism of a registered family, constructed and certified once more.
 
     Raises `InvalidProblem` if it does not answer what was asked, protects another relation, keeps another notion or another
@@ -139,8 +139,8 @@ if TYPE_CHECKING:
     from designer.mechanism.staircase import StaircaseMechanism
 
 T = TypeVar("T")
-NOWHERE = (math.inf, math.inf)  # before there is a design
-EQUAL = 1e-9  # of the loss: what the family that was tried first may lose more, so that no last digit decides
+WORST = (math.inf, math.inf)  # before there is a design
+TIE_TOLERANCE = 1e-9  # of the loss: what the family that was tried first may lose more, so that no last digit decides
 NOTED = ("hull",)  # what a family may add to the provenance; specs hold no other notes
 Settings = Mapping[str, Any]
 
@@ -222,26 +222,39 @@ def design(
     solver_options: Settings | None = None,
     **options: Any,
 ) -> Design[Any]:
-    """Design the best mechanism of a family, certified. The problem is of any kind: a `Problem` of linear queries, a
-    `StructuredProblem`, `MarginalProblem`, `SelectionProblem`, `SyntheticProblem`, `ReportProblem`, `HierarchyProblem` or
-    `PlanProblem`.
+    """Design the best mechanism of a family, certified.
 
-    family: a name in `designer.designing.FAMILIES`, one of your own (see `register` there), or "auto" for the best that applies
-    (see `best_of_all`). effort: how much counted work searches may take, whatever the clock, the load and the number of
-    threads: "quick", "normal" or "thorough". That is 2, 20 or 200 units, each about a second of one core, for the named family
-    or all of "auto" together. Where they are spent, a search hands over its best, and says so. Named families whose search has
-    nothing to hand over run to their end, but for "quick". Kinds of problems whose design is one program, without a search,
-    take any. seconds: a limit on the clock besides; what it cuts off depends on the machine, and says so. targets: accuracy
-    that the answers must have at these budgets, checked at the frozen noise; with "auto" the best of the families that meet
-    them. A `StructuredProblem` is designed by the family "structured", without writing its queries out; "auto" tries the others
-    beside where it is small. options: those of the builder. With "auto" `strategy`, rows of your own to measure, (p, N), that
-    are evaluated, certified and frozen as they are (`strategy_laplace`, `strategy_gaussian`). solver: "auto", the family's own
-    specialised solver. An installed solver of CVXPY gets the family's program with `solver_options` (see `designer.programs`);
-    with the family "auto", the best of those that have a program. A function gets the numbers of the program (those of
-    `designer.designing.own_solver`) and hands back those of an answer. What is answered is repaired and certified like every
-    design, and the provenance says how far it was off. Raises `InvalidProblem` for an unknown family, effort, option or solver
-    and for a family without a program. Raises `DesignFailed` when the family has no mechanism for the problem, or none that
-    meets the targets. The message names the queries, what they reach, and the factor on the budgets that `least_budget` finds.
+    Where units of effort are spent, a search hands over its best, and says so. Named families whose search has nothing to hand
+    over run to their end, but for "quick". Kinds of problems whose design is one program, without a search, take any. A
+    `StructuredProblem` is designed by the family "structured", without writing its queries out; "auto" tries the others beside
+    where it is small. What a solver answers is repaired and certified like every design, and the provenance says how far it was
+    off. Raises `InvalidProblem` for an unknown family, effort, option or solver and for a family without a program. Raises
+    `DesignFailed` when the family has no mechanism for the problem, or none that meets the targets. The message names the
+    queries, what they reach, and the factor on the budgets that `least_budget` finds.
+
+    Parameters
+    ----------
+    problem
+        of any kind: a `Problem` of linear queries, a `StructuredProblem`, `MarginalProblem`, `SelectionProblem`,
+        `SyntheticProblem`, `ReportProblem`, `HierarchyProblem` or `PlanProblem`.
+    family
+        a name in `designer.designing.FAMILIES`, one of your own (see `register` there), or "auto" for the best that applies
+        (see `best_of_all`).
+    effort
+        how much counted work searches may take, whatever the clock, the load and the number of threads: "quick", "normal"
+        or "thorough". That is 2, 20 or 200 units, each about a second of one core, for one family or all of "auto".
+    seconds : a limit on the clock besides; what it cuts off depends on the machine, and says so.
+    targets
+        accuracy that the answers must have at these budgets, checked at the frozen noise; with "auto" the best of the
+        families that meet them.
+    solver
+        "auto", the family's own specialised solver. An installed solver of CVXPY gets the family's program (see
+        `designer.programs`); with the family "auto", the best of those that have a program. A function gets the numbers of
+        the program (those of `designer.designing.own_solver`) and hands back those of an answer.
+    solver_options : for a solver of CVXPY.
+    **options
+        those of the builder. With "auto" `strategy`, rows of your own to measure, (p, N), that are evaluated, certified and
+        frozen as they are (`strategy_laplace`, `strategy_gaussian`).
 
     >>> from designer import Problem, Workload, metrics
     >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")
@@ -270,7 +283,6 @@ def design_linear(
     solver_options: Settings | None = None,
     **options: Any,
 ) -> Design[Mechanism]:
-    """`design` of linear queries."""
     limits: Settings = {"effort": effort, "seconds": seconds}
     units, cap = units_of(effort), cap_of(seconds)
     if targets is not None:
@@ -314,11 +326,10 @@ def design_linear(
 
 
 def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mechanism]:
-    """The design of a family by its own solver."""
     start = time.perf_counter()
     if not chosen.counted:
         spend(estimated(chosen, options, Sizes(problem)))
-    mechanism = _of_the_family(chosen, problem, refusing(chosen, lambda: under_the_notion(chosen, problem, options)))
+    mechanism = _of_the_family(chosen, problem, as_design_failure(chosen, lambda: build_for_notion(chosen, problem, options)))
     seconds = time.perf_counter() - start
     provenance = {
         "software": f"dp-designer {VERSION}",
@@ -336,7 +347,7 @@ def _meeting(
     """`design` with targets: those of the families that are asked, or a refusal that says what would meet them."""
     targets.of(problem.workload.queries)
     effort = limits["effort"]
-    missed: list[tuple[TargetsMissed, Make]] = []
+    missed: list[tuple[TargetsMissed, Builder]] = []
 
     def meeting(name: str, chosen: Settings) -> Design[Mechanism]:
         def own(aimed: Problem) -> Design[Mechanism]:
@@ -348,7 +359,7 @@ def _meeting(
             missed.append((failure, own))
             raise
 
-    def make(way: Way) -> Design[Mechanism]:
+    def make(way: FamilyRun) -> Design[Mechanism]:
         return meeting(way.family.name, way.options)
 
     try:
@@ -389,11 +400,11 @@ def designed_by(
             f"{shown(solver)}, whose options are solver_options."
         )
     program = at_address(family.program)
-    made = refusing(family, lambda: program(problem).design(solver, **settings))
+    made = as_design_failure(family, lambda: program(problem).design(solver, **settings))
     return replace(made, mechanism=made.mechanism.annotated({**made.mechanism.provenance, "family": family.title}))
 
 
-def refusing(family: Family, make: Callable[[], T]) -> T:
+def as_design_failure(family: Family, make: Callable[[], T]) -> T:
     """What is made; arithmetic that stops, on numbers that floats cannot hold side by side, is a refusal in words, and in a
     builder of the user's own an error with its place, as it came."""
     try:
@@ -417,7 +428,7 @@ def _of_the_family(family: Family, problem: Problem, made: Mechanism) -> Mechani
         raise InvalidProblem(
             f"family: a mechanism of {family.name!r} says that it is {made.family!r}; build it with family={CUSTOM!r}."
         )
-    return made if is_of_the_house(family) else certified_anew(family, problem, made)
+    return made if is_of_the_house(family) else recertify(family, problem, made)
 
 
 def best_of_all(
@@ -427,7 +438,7 @@ def best_of_all(
     solver: str = "auto",
     solver_options: Settings | None = None,
     *,
-    make: Callable[[Way], Design[Mechanism]] | None = None,
+    make: Callable[[FamilyRun], Design[Mechanism]] | None = None,
 ) -> Design[Mechanism]:
     """The design of least loss, as it is measured, among the families that serve the problem's notion, baselines left out,
     noise on lattices and staircases included; its provenance lists what was tried, and what was not and why.
@@ -444,11 +455,11 @@ def best_of_all(
     """
     begun = time.perf_counter()
     allowance = WorkBudget(problem, units_of(effort), cap_of(seconds))
-    ways = ways_of(automatic_families(problem, solver), problem)  # the sizes of the problem are found once, for all of them
+    ways = runs_for(automatic_families(problem, solver), problem)  # the sizes of the problem are found once, for all of them
     if whole := asks_for_whole(problem):
         ways.sort(key=lambda way: way.family.fractions)
     best: Design[Mechanism] | None = None
-    place = NOWHERE
+    place = WORST
     tried: dict[str, str] = {}
     given: Settings = {"effort": effort, "solver": solver, "solver_options": solver_options}
     own = make or (lambda way: design(problem, way.family.name, **given, **way.options))
@@ -461,16 +472,16 @@ def best_of_all(
             tried[way.name] = why
             continue
         try:
-            with allowance.running(way, usable), beside(problem, math.inf if place[0] else place[1]):
+            with allowance.running(way, usable), with_incumbent(problem, math.inf if place[0] else place[1]):
                 candidate = own(way)
             rank, words = rank_by_consistency(problem, candidate)
             tried[way.name] = f"loss {_measured(candidate)}{f', {words}' if words else ''}{unfinished(candidate)}"
-        except Outdone as behind:
+        except WorseThanIncumbent as behind:
             tried[way.name] = str(behind)
         except Exception as failure:
             tried[way.name] = NOTHING_MADE + reason(failure)
         else:
-            if (rank, candidate.loss) < (place[0], place[1] * (1 - EQUAL)):
+            if (rank, candidate.loss) < (place[0], place[1] * (1 - TIE_TOLERANCE)):
                 best, place = candidate, (rank, candidate.loss)
     tried |= left_out(problem, solver)
     if best is None:

@@ -19,15 +19,15 @@ from designer.base.errors import DesignFailed
 from designer.certificate.certificate import refuse_extreme, refuse_infinite
 from designer.certificate.norms import Norm, weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
-from designer.designing.evenness import asks_for_counts, even_noise, in_units, refuse_large_ball, without_long_list
+from designer.designing.evenness import asks_for_counts, even_noise, in_units, refuse_large_ball, with_implicit_changes
 from designer.designing.family import Family, Sizes, Tolerance
-from designer.designing.implicit_rows import asks_for_rows, equal_noise, independent_noise
+from designer.designing.implicit_rows import equal_noise, independent_noise, is_implicit
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.designing.repair import Bound, freeze, on_heard
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.interface import Falloff
 from designer.mechanism.noise import coarsest_exponent
-from designer.relations.delta_lengths import Allowed
+from designer.relations.delta_lengths import AllowedLengths
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.problem import Problem
 from solvers.ellipsoids.program import Ellipsoid, Separation, minimise_maximum, minimise_trace
@@ -65,9 +65,9 @@ def design_ellipsoid(problem: Problem, tolerance: Tolerance = 1e-6) -> AdditiveM
 def gaussian(problem: Problem, tolerance: Tolerance = 1e-6) -> AdditiveMechanism:
     """Gaussian fall-off in the best ellipsoid: the optimal Gaussian matrix mechanism under the relation. Of queries that are
     not written out, independent noise."""
-    if asks_for_rows(problem):
+    if is_implicit(problem):
         return independent_noise(problem, "gaussian", "gaussian", OBJECTIVES.get(problem.loss, ""), claims=False)
-    problem = without_long_list(problem, "l2")
+    problem = with_implicit_changes(problem, "l2")
     if asks_for_counts(problem):
         stated = OBJECTIVES.get(problem.loss)
         return even_noise(problem, "gaussian", "l2", "gaussian", projected=True, objective=stated)
@@ -119,7 +119,7 @@ def independent_gaussian(
     weights: (R,), one over the deviations of the measured coordinates, infinite where there is no noise.
     """
     whole = False
-    if not isinstance(problem.relation, Allowed):
+    if not isinstance(problem.relation, AllowedLengths):
         units = in_units(coordinates.matrix(problem), problem.relation)
         coordinates, weights = units.coordinates(coordinates.heard, coordinates.reconstruction), units.weights(weights)
         own = bool((np.count_nonzero(coordinates.answers(problem), axis=1) <= 1).all())
@@ -231,9 +231,9 @@ def l2_ball(problem: Problem) -> AdditiveMechanism:
 
 def isotropic_gaussian(problem: Problem) -> AdditiveMechanism:
     """Equal, independent Gaussian noise: the Gaussian mechanism of l2 sensitivity max ||u||_2 / b."""
-    if asks_for_rows(problem):
+    if is_implicit(problem):
         return equal_noise(problem, "isotropic_gaussian", "gaussian")
-    problem = without_long_list(problem, "l2")
+    problem = with_implicit_changes(problem, "l2")
     if asks_for_counts(problem):
         return even_noise(problem, "isotropic_gaussian", "l2", "gaussian", projected=True)
     return _ball(problem, "isotropic_gaussian", "gaussian")
@@ -260,14 +260,14 @@ def diagonal_gaussian(problem: Problem, tolerance: Tolerance = 1e-9) -> Additive
     f_k is 1 / w_k, or, of discrete Gaussian noise on the multiples of the coordinate's unit, its variance, which is less where
     noise is narrow beside the unit (docs/theory/scales.md). Under (b, delta), where noise is rounded, the first."""
     limit = positive(tolerance, "options.tolerance")
-    if asks_for_rows(problem):
+    if is_implicit(problem):
         return independent_noise(problem, "diagonal_gaussian", "gaussian", f"{OBJECTIVES.get(problem.loss, '')} {ON_MULTIPLES}")
-    problem = without_long_list(problem, "l2")
+    problem = with_implicit_changes(problem, "l2")
     if asks_for_counts(problem):
         return even_noise(problem, "diagonal_gaussian", "l2", "gaussian", projected=True)
     coordinates, moving = heard_set(problem, "diagonal_gaussian")
     steps = None
-    if not isinstance(problem.relation, Allowed):
+    if not isinstance(problem.relation, AllowedLengths):
         units = in_units(coordinates.matrix(problem), problem.relation)
         coordinates = units.coordinates(coordinates.heard, coordinates.reconstruction)
         moving, steps = coordinates.sensitivity(problem), _steps(problem, coordinates)

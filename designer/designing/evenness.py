@@ -48,7 +48,7 @@ def asks_for_counts(problem: Problem) -> bool:
     return unlisted and len(set(problem.costs.tolist())) == 1 and problem.workload.is_identity
 
 
-def without_long_list(problem: Problem, order: NormOrder) -> Problem:
+def with_implicit_changes(problem: Problem, order: NormOrder) -> Problem:
     """The problem without a list of its changes, where all counts are asked for alike, the list would be long, and the length
     of the changes is known exactly: then equal noise is the optimum that a program over the list would find."""
     relation = problem.relation
@@ -256,7 +256,6 @@ class Whole:
 
     @property
     def changed(self) -> bool:
-        """Whether some row does not stay as it is."""
         return len(self.public) > 0 or bool((self.units != 1).any())
 
     def coordinates(self, heard: NDArray[np.bool_], reconstruction: Floats | None = None) -> Coordinates:

@@ -16,7 +16,7 @@ from designer.base.errors import DesignFailed
 from designer.base.progress import announce
 from designer.designing.design_result import Design
 from designer.designing.repair import CONTINUOUS as OF_CONTINUOUS
-from designer.designing.stretching import stretched, stretches
+from designer.designing.rescale import stretched, stretches
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.bounds import cell
 from designer.mechanism.interface import CONFIDENCE, Mechanism, reach_of_answers
@@ -52,7 +52,6 @@ class Reached:
         return self.value if self.target.reference is None else self.value / abs(self.target.reference)
 
     def sentence(self) -> str:
-        """The target in words, and what is reached."""
         return f"{self.target.sentence()}, reached {self.in_units:.6g}"
 
 
@@ -124,7 +123,7 @@ def _spread(own: Floats, places: Sequence[int], errors: Floats) -> Floats:
     return np.asarray(little**2)
 
 
-Make = Callable[[Problem], Design[Mechanism]]
+Builder = Callable[[Problem], Design[Mechanism]]
 
 # One standard error is the same multiple of a margin in all designs of these families, whatever their scales.
 ONE_SHAPE = ("laplace", "gaussian", "diagonal_gaussian", "ellipsoid")
@@ -172,7 +171,7 @@ def problem_at(factor: float, problem: Problem) -> Problem:
     return replace(problem, relation=with_budgets_times(factor, problem.relation))
 
 
-def made_at(factor: float, base: Design[Mechanism], make: Make) -> Design[Mechanism]:
+def made_at(factor: float, base: Design[Mechanism], make: Builder) -> Design[Mechanism]:
     """The design of a problem with all budgets times a factor: the same noise stretched where that is the best there too."""
     there = problem_at(factor, base.problem)
     if factor == 1.0:
@@ -180,7 +179,7 @@ def made_at(factor: float, base: Design[Mechanism], make: Make) -> Design[Mechan
     return stretched(base, factor, there) if stretches(base) else make(there)
 
 
-def factor_of_family(problem: Problem, targets: Targets, family: str, make: Make, step: float) -> FamilyFactor:
+def factor_of_family(problem: Problem, targets: Targets, family: str, make: Builder, step: float) -> FamilyFactor:
     """The least factor for a family whose designs `make` gives.
 
     Two losses are tried, the problem's own and the one that the targets set (`towards`); the one that comes nearer at the given
@@ -230,7 +229,7 @@ def _no_bracket(family: str, ratio: float) -> str:
     return f"{family}: misses the targets even at {LARGEST:g} times the budgets; ask for less."
 
 
-def _nearest(problem: Problem, targets: Targets, make: Make) -> Design[Mechanism]:
+def _nearest(problem: Problem, targets: Targets, make: Builder) -> Design[Mechanism]:
     """The design of least loss, or that of the loss that the targets set, whichever leads to the smaller ratio."""
     own = make(problem)
     try:
@@ -247,7 +246,7 @@ def _fine(mechanism: Mechanism) -> bool:
 
 
 def _lower_bound(
-    problem: Problem, targets: Targets, family: str, make: Make, mechanism: Mechanism, bracket: Bracket
+    problem: Problem, targets: Targets, family: str, make: Builder, mechanism: Mechanism, bracket: Bracket
 ) -> float | None:
     """From the bound B of the program that minimises the largest `(error / target)^2`.
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from designer.base.checks import shown
 from designer.base.display import at_most
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.certificate.by_length import ByLength
+from designer.certificate.change_norms import ByLength
 from designer.certificate.guarantee import Optimality
 from designer.certificate.implicit_rows import is_described
 from designer.certificate.sensitivity import SensitivitySet
@@ -138,12 +138,12 @@ BEHIND = 1e-3  # of the loss: what floats, the grid and a repair may still chang
 _reached: ContextVar[tuple[Problem, float] | None] = ContextVar("reached", default=None)
 
 
-class Outdone(DesignFailed):
+class WorseThanIncumbent(DesignFailed):
     """The noise that a family found loses more than that of another family, and was not certified."""
 
 
 @contextmanager
-def beside(problem: Problem, reached: float) -> Iterator[None]:
+def with_incumbent(problem: Problem, reached: float) -> Iterator[None]:
     """Within this block designs of the problem are for one that loses less than `reached`; infinite for any."""
     token = _reached.set((problem, reached))
     try:
@@ -153,13 +153,13 @@ def beside(problem: Problem, reached: float) -> Iterator[None]:
 
 
 def refuse_outdone(problem: Problem, loss: float) -> None:
-    """`Outdone` where another family has a loss of the problem clearly below this one, before it is certified.
+    """`WorseThanIncumbent` where another family has a loss of the problem clearly below this one, before it is certified.
 
     loss: the problem's own, up to `BEHIND` of it.
     """
     known = _reached.get()
     if known is not None and known[0] is problem and loss > known[1] * (1 + BEHIND):
-        raise Outdone(f"not certified: its noise loses about {loss:.4g}, and {at_most(known[1])} is reached")
+        raise WorseThanIncumbent(f"not certified: its noise loses about {loss:.4g}, and {at_most(known[1])} is reached")
 
 
 # A family under the notion of a problem: its own, or (b, delta) for every change, one by one.
@@ -176,7 +176,7 @@ FALLOFFS: dict[str, tuple[Falloff, Falloff]] = {
 }
 
 
-def under_the_notion(family: Family, problem: Problem, options: Mapping[str, Any]) -> Mechanism:
+def build_for_notion(family: Family, problem: Problem, options: Mapping[str, Any]) -> Mechanism:
     """The family's mechanism for a problem of its own notion, or of "approximate"."""
     if problem.notion != "approximate":
         return family.build(problem, **options)

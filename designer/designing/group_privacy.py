@@ -17,7 +17,7 @@ from designer.base.errors import DesignFailed
 from designer.certificate.certificate import refuse_extreme, refuse_infinite
 from designer.certificate.norms import Norm, NormOrder
 from designer.certificate.sensitivity import SensitivitySet
-from designer.designing.evenness import refuse_large_ball, without_long_list
+from designer.designing.evenness import refuse_large_ball, with_implicit_changes
 from designer.designing.family import Family
 from designer.designing.measured import Coordinates
 from designer.designing.repair import freeze
@@ -65,7 +65,7 @@ def single_records(relation: Relation, family: str) -> Relation:
 
 def _naive(problem: Problem, family: str, order: NormOrder, falloff: Literal["exponential", "gaussian"]) -> AdditiveMechanism:
     weights = weights_for_records(problem, single_records(problem.relation, family), order)
-    problem, heard = without_long_list(problem, order), np.isfinite(weights)
+    problem, heard = with_implicit_changes(problem, order), np.isfinite(weights)
     if (order, falloff) == ("l2", "exponential"):
         refuse_large_ball(problem, family, int(heard.sum()))
     return freeze(

@@ -16,7 +16,7 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
-from designer.certificate.implicit_rows import DescribedSet, apart, worst_ratio
+from designer.certificate.implicit_rows import DescribedSet, disjoint, worst_ratio
 from designer.certificate.norms import weighted_l1
 from designer.designing.family import Family, refuse_outdone
 from designer.designing.measured import Coordinates
@@ -311,7 +311,7 @@ def _hierarchy(problem: Problem, counts: CountedTree, rates: Floats) -> Hierarch
 def _concerns(problem: Problem) -> bool:
     """Whether many queries share elements, and all changes of a record have one budget."""
     workload = problem.workload
-    return problem.relation.simple is not None and math.prod(workload.shape) > SMALL and not apart(workload.matrix)
+    return problem.relation.simple is not None and math.prod(workload.shape) > SMALL and not disjoint(workload.matrix)
 
 
 HIERARCHY = Family(

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
-from designer.certificate.by_length import ByLength, too_many
 from designer.certificate.certificate import MARGIN, refuse_extreme
-from designer.certificate.implicit_rows import DescribedSet, apart, is_described, worst_ratio
+from designer.certificate.change_norms import ByLength, too_many
+from designer.certificate.implicit_rows import DescribedSet, disjoint, is_described, worst_ratio
 from designer.certificate.norms import Norm, weighted_l1
 from designer.certificate.sensitivity import Pairs, SensitivitySet
 from designer.designing.repair import Bound, claimed
@@ -50,7 +50,7 @@ BY_DUALITY = "multipliers of the elements, by weak duality"
 HALVINGS = 60
 
 
-def asks_for_rows(problem: Problem) -> bool:
+def is_implicit(problem: Problem) -> bool:
     """Whether the queries are never written out."""
     return is_described(problem.workload, problem.relation)
 
@@ -132,7 +132,7 @@ def _frozen(
 
 def _simple(rows: Matrix) -> bool:
     """Whether no element is in two rows, and no two entries have opposite signs."""
-    return apart(rows) and (isinstance(rows, IntervalRows) or bool((rows.data >= 0).all() or (rows.data <= 0).all()))
+    return disjoint(rows) and (isinstance(rows, IntervalRows) or bool((rows.data >= 0).all() or (rows.data <= 0).all()))
 
 
 def _cost(problem: Problem, heard: NDArray[np.bool_], steps: Floats, power: int) -> NoiseCost:

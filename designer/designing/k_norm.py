@@ -198,7 +198,7 @@ def _grown_pairs(sensitivity: SensitivitySet, limit: int) -> Pairs:
     """Pairs whose hull holds all u / b but for `OUTSIDE`: those that are farthest beyond it join until there are none."""
     spread = np.ptp(sensitivity.points, axis=0)
     found = [sensitivity.worst(weighted_l1(ways), START)[1] for ways in (1 / spread, *_ways(spread))]
-    held = _together(sensitivity, found)
+    held = _joined(sensitivity, found)
     for round_ in range(ROUNDS):
         go_on()
         vectors = held.normalised
@@ -212,7 +212,7 @@ def _grown_pairs(sensitivity: SensitivitySet, limit: int) -> Pairs:
         )
         if worst <= 1 + OUTSIDE:
             return _chosen(held, keep)
-        held = _together(sensitivity, [_chosen(held, keep), _chosen(further, _farthest(normals, further.normalised / units))])
+        held = _joined(sensitivity, [_chosen(held, keep), _chosen(further, _farthest(normals, further.normalised / units))])
     raise DesignFailed(
         f"k_norm: after {ROUNDS} rounds differences still lie {worst - 1:.2g} outside of the hull of {len(keep)}: it is nearly "
         "round. Use ellipsoid or laplace."
@@ -238,7 +238,7 @@ def _chosen(pairs: Pairs, rows: NDArray[np.intp]) -> Pairs:
     return Pairs(pairs.left[rows], pairs.right[rows], pairs.differences[rows], pairs.budgets[rows])
 
 
-def _together(sensitivity: SensitivitySet, found: list[Pairs]) -> Pairs:
+def _joined(sensitivity: SensitivitySet, found: list[Pairs]) -> Pairs:
     """The pairs of several scans, each once."""
     left, right = (np.concatenate([getattr(part, end) for part in found]) for end in ("left", "right"))
     budgets = np.concatenate([part.budgets for part in found])

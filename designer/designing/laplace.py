@@ -17,10 +17,10 @@ from designer.base.progress import announce
 from designer.certificate.certificate import refuse_extreme, refuse_infinite
 from designer.certificate.norms import Gauge, Norm, NormOrder, weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
-from designer.designing.evenness import asks_for_counts, even_noise, in_units, without_long_list
+from designer.designing.evenness import asks_for_counts, even_noise, in_units, with_implicit_changes
 from designer.designing.family import Family, Sizes, Tolerance
 from designer.designing.group_privacy import weights_for_records
-from designer.designing.implicit_rows import asks_for_rows, equal_noise, independent_noise, one_budget
+from designer.designing.implicit_rows import equal_noise, independent_noise, is_implicit, one_budget
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.repair import Bound, freeze
 from designer.mechanism.additive import AdditiveMechanism, measured_matrix
@@ -50,9 +50,9 @@ def design_laplace(problem: Problem, tolerance: Tolerance = 1e-9) -> AdditiveMec
     smaller error (docs/theory/scales.md).
     """
     tolerance = positive(tolerance, "options.tolerance")
-    if asks_for_rows(problem):
+    if is_implicit(problem):
         return independent_noise(problem, "laplace", "exponential", OBJECTIVES[problem.loss])
-    problem = without_long_list(problem, "l1")
+    problem = with_implicit_changes(problem, "l1")
     if asks_for_counts(problem):
         return even_noise(problem, "laplace", "l1", "exponential", projected=False, objective=OBJECTIVES[problem.loss])
     sensitivity = measurable(problem)
@@ -124,7 +124,7 @@ def strategy_1(problem: Problem) -> AdditiveMechanism:
 
 def strategy_2(problem: Problem) -> AdditiveMechanism:
     """Equal scales: c = max ||u||_1 / d for every query (DX section 4.2, Strategy 2)."""
-    if asks_for_rows(problem):
+    if is_implicit(problem):
         return equal_noise(problem, "strategy_2", "exponential")
     sensitivity = measurable(problem)
     _announce_searches("strategy_2", sensitivity, 1)
@@ -201,7 +201,7 @@ def _proportional_weights(moves: Floats, budgets: Floats, gain: float = 1e-12) -
 
 def uniform_budget(problem: Problem) -> AdditiveMechanism:
     """The Laplace mechanism that knows one budget only, the smallest: c = Delta_1 / min d for every query (DX section 4.1)."""
-    if asks_for_rows(problem):
+    if is_implicit(problem):
         return equal_noise(one_budget(problem), "uniform_budget", "exponential", problem)
     sensitivity = measurable(problem)
     _announce_searches("uniform_budget", sensitivity, 2)
@@ -226,7 +226,6 @@ def unit_sensitivity(sensitivity: SensitivitySet) -> float:
 
 
 def smallest_budget(problem: Problem) -> float:
-    """The smallest positive budget of the relation."""
     least = problem.relation.least_budget(positive=True)
     if not np.isfinite(least):
         raise DesignFailed("uniform_budget: the relation has no positive finite budget; this baseline needs one.")
@@ -273,7 +272,7 @@ UNIFORM_BUDGET = Family(
 
 def projected_laplace(problem: Problem) -> AdditiveMechanism:
     """Laplace noise on every answer, with the best scales for the protected differences, projected onto their span."""
-    problem = without_long_list(problem, "l1")
+    problem = with_implicit_changes(problem, "l1")
     if asks_for_counts(problem):
         return even_noise(problem, "projected_laplace", "l1", "exponential", projected=True)
     return replace(project(design_laplace(problem)), family="projected_laplace")

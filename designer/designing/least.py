@@ -39,14 +39,14 @@ from designer.designing.auto import (
     cap_of,
     chosen_families,
     cut_words,
+    runs_for,
     said_once,
     units_of,
-    ways_of,
     weight_of,
 )
 from designer.designing.design_result import Design, rank_by_consistency
 from designer.designing.dispatch import design, reason
-from designer.designing.factor_search import FamilyFactor, Make, Reached, factor_of_family, made_at, reached_by, worst_of
+from designer.designing.factor_search import Builder, FamilyFactor, Reached, factor_of_family, made_at, reached_by, worst_of
 from designer.designing.problem_kinds import kind_of
 from designer.mechanism.interface import Mechanism
 from designer.problem.targets import Targets, require_targets
@@ -185,7 +185,6 @@ class LeastBudget(Displayed):
 
     @property
     def _row(self) -> Mapping[str, Any]:
-        """The row of the best family."""
         mine = [row for row in self.rows if row["factor"] == self.factor]
         return next((row for row in mine if str(row["family"]).startswith(self.best.family)), mine[0])
 
@@ -207,14 +206,12 @@ class LeastBudget(Displayed):
         return "\n".join(lines) + "\n"
 
     def _display_facts(self) -> Mapping[str, object]:
-        """The factor, what is proven of it, the family, and the fingerprint of its design."""
         made = self.design.mechanism
         known = {"factor": self.factor, "rho factor": self.rho_factor, "no less than": self.lower_bound}
         cut = {"cut": self.cut} if self.cut else {}
         return {**known, "family": self.best.family, "fingerprint": made.fingerprint[:HEAD], **cut}
 
     def _display_rows(self) -> Preview | None:
-        """The first queries with targets, and what is reached."""
         first = [(one.target.query, one.target.kind, one.target.value, one.in_units) for one in self.reached[:SHOWN_ROWS]]
         return Preview(("query", "target on", "target", "reached"), first, len(self.reached))
 
@@ -255,21 +252,23 @@ class LeastBudget(Displayed):
         }
 
 
-def least_budget(
-    problem: Any,
-    targets: Targets,
-    family: str = "auto",
-    **options: Any,
-) -> Any:
-    """Find the least factor on all budgets at which designs meet the targets, by family, for a problem of any kind with one.
+def least_budget(problem: Any, targets: Targets, family: str = "auto", **options: Any) -> Any:
+    """Find the least factor on all budgets at which designs meet the targets, by family.
 
-    family: a name, or "auto" for all that `design` would try. step: how near the factor is to one that is shown not to do,
-    relatively. curve: on how many factors, from an eighth of the least to eight times it, error against budget is designed.
-    effort: with "auto", how much counted work all families have together, three times as much as those of `design`. Once one
-    has an answer, none is started that will not fit into what is left, and one that takes more than thought is stopped.
-    seconds: a limit on the clock besides, none by default. options: of the family's builder.
-    Queries without a target get what noise is left by those that have one; give them targets to keep them useful. Raises
-    `InvalidProblem` for targets of unknown queries and unusable numbers, `DesignFailed` where no family has a least factor.
+    Once a family has an answer, none is started that will not fit into the work that is left. One that takes more than thought
+    is stopped. Queries without a target get what noise is left by those that have one; give them targets to keep them useful.
+    Raises `InvalidProblem` for targets of unknown queries and unusable numbers, `DesignFailed` where there is no such factor.
+
+    Parameters
+    ----------
+    problem : of any kind with targets.
+    targets : what the answers must reach.
+    family : a name, or "auto" for all that `design` would try.
+    **options
+        of the family's builder, and those of the search. `step`: how near the factor is to one that is shown not to do,
+        relatively. `curve`: on how many factors, from an eighth of the least to eight times it, error against budget is
+        designed. `effort`, with "auto": how much counted work all families have together, three times as much as those of
+        `design`. `seconds`: a limit on the clock besides, none by default.
 
     >>> import math
     >>> from designer import Problem, Targets, Workload, metrics
@@ -292,7 +291,6 @@ def least_linear(
     seconds: float | None = None,
     **options: Any,
 ) -> LeastBudget:
-    """`least_budget` of linear queries."""
     require_targets(targets).of(problem.workload.queries)
     relative = positive(step, "step")
     if not 1e-9 <= relative <= 1:
@@ -313,7 +311,7 @@ def least_linear(
                 only = factor_of_family(problem, targets, named.name, made, relative)
             except OutOfWork as stopped:
                 raise DesignFailed(f"{named.name}: no factor yet; {cut_words(effort, True, spent.clock)}.") from stopped
-        found, rows = [(only, made)], [_found(only, named.name, cut_words(effort, True, spent.clock) if spent.cut else "")]
+        found, rows = [(only, made)], [_factor_row(only, named.name, cut_words(effort, True, spent.clock) if spent.cut else "")]
     if not found:
         raise DesignFailed(f"least_budget: no family has a least factor: { {row['family']: row['note'] for row in rows} }")
     best, make = min(found, key=lambda one: (rank_by_consistency(problem, one[0].design)[0], one[0].factor))
@@ -322,12 +320,12 @@ def least_linear(
 
 def _by_family(
     problem: Problem, targets: Targets, step: float, effort: str, allowance: WorkBudget
-) -> tuple[list[tuple[FamilyFactor, Make]], list[dict[str, Any]]]:
+) -> tuple[list[tuple[FamilyFactor, Builder]], list[dict[str, Any]]]:
     """The factor of every family that "auto" tries, with the maker of its designs, and a row for each."""
-    found: list[tuple[FamilyFactor, Make]] = []
+    found: list[tuple[FamilyFactor, Builder]] = []
     rows: list[dict[str, Any]] = []
     wrong: InvalidProblem | None = None  # of the problem itself, where no family takes it; of one family's noise, otherwise
-    for way in each_of(ways_of(automatic_families(problem), problem, DESIGNS), "least budget", weight_of, allowance.units):
+    for way in each_of(runs_for(automatic_families(problem), problem, DESIGNS), "least budget", weight_of, allowance.units):
         if why := allowance.refusal(way, math.inf if found else None):
             rows.append(_failed(way.name, why))
             continue
@@ -335,7 +333,7 @@ def _by_family(
         try:
             with allowance.running(way, bool(found)) as spent:
                 found.append((factor_of_family(problem, targets, way.family.name, make, step), make))
-            row = _found(found[-1][0], way.name, cut_words(effort, False, spent.clock) if spent.cut else "")
+            row = _factor_row(found[-1][0], way.name, cut_words(effort, False, spent.clock) if spent.cut else "")
             words = rank_by_consistency(problem, found[-1][0].design)[1]
             rows.append(row | {"note": "; ".join(filter(None, (words, row["note"])))})
         except Exception as failure:
@@ -346,12 +344,11 @@ def _by_family(
     return found, rows
 
 
-def maker(family: str, options: Mapping[str, Any], effort: str = "normal") -> Make:
-    """From a problem to the family's design."""
+def maker(family: str, options: Mapping[str, Any], effort: str = "normal") -> Builder:
     return lambda problem: design(problem, family, effort=effort, **options)
 
 
-def _curve(problem: Problem, targets: Targets, best: FamilyFactor, make: Make, points: int) -> tuple[CurvePoint, ...]:
+def _curve(problem: Problem, targets: Targets, best: FamilyFactor, make: Builder, points: int) -> tuple[CurvePoint, ...]:
     """Designs at factors around the least one, which is among them; factors at which none is found are left out."""
     around = best.factor * np.geomspace(1 / SPAN, SPAN, points) if points > 1 else np.array([best.factor])
     found = [CurvePoint(best.factor, best.reached)]
@@ -365,7 +362,7 @@ def _curve(problem: Problem, targets: Targets, best: FamilyFactor, make: Make, p
     return tuple(sorted(found, key=lambda point: point.factor))
 
 
-def _found(one: FamilyFactor, name: str, cut: str) -> dict[str, Any]:
+def _factor_row(one: FamilyFactor, name: str, cut: str) -> dict[str, Any]:
     worst = worst_of(one.reached)
     return {
         "family": name,

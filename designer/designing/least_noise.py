@@ -21,7 +21,7 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.display import printed_below
 from designer.base.progress import step
-from designer.certificate.by_length import ByLength
+from designer.certificate.change_norms import ByLength
 from designer.certificate.guarantee import bounded
 from designer.certificate.implicit_rows import is_described
 from designer.designing.measured import Coordinates, moving_coordinates
@@ -304,19 +304,19 @@ _together_known: WeakKeyDictionary[Problem, dict[float, _Bound]] = WeakKeyDictio
 
 
 def _together_once(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, tolerance: float) -> _Bound:
-    """`_together`, once for a problem and a tolerance: "auto" asks for it before and with linear programs, and so does what it
+    """`_joint`, once for a problem and a tolerance: "auto" asks for it before and with linear programs, and so does what it
     designs. What was cut off is not kept."""
     known = _together_known.setdefault(problem, {})
     if tolerance not in known:
         with within() as budget:
-            found = _together(problem, coordinates, pairs, tolerance)
+            found = _joint(problem, coordinates, pairs, tolerance)
         if budget.cut:
             return found
         known[tolerance] = found
     return known[tolerance]
 
 
-def _together(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, tolerance: float) -> _Bound:
+def _joint(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, tolerance: float) -> _Bound:
     """The proven bound of the ellipsoid program."""
     from solvers.ellipsoids.program import minimise_maximum, minimise_trace
 

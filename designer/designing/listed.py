@@ -36,12 +36,10 @@ _registered: dict[str, Family] = {}
 
 
 def known_families() -> tuple[Family, ...]:
-    """Those of `FAMILIES`, and behind them the registered ones."""
     return (*FAMILIES, *_registered.values())
 
 
 def family_named(name: str) -> Family:
-    """The family of that name."""
     for family in known_families():
         if family.name == name:
             return family

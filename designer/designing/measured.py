@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
-from designer.certificate.by_length import ByLength, too_many
 from designer.certificate.certificate import refuse_extreme
+from designer.certificate.change_norms import ByLength, too_many
 from designer.certificate.sensitivity import SensitivitySet
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.problem import Problem
@@ -65,7 +65,7 @@ def moving_coordinates(problem: Problem) -> Coordinates:
     problem: of linear queries.
     """
     if problem not in _FOUND:
-        _FOUND[problem] = _found(problem)
+        _FOUND[problem] = _coordinates(problem)
         _SPANNED.pop(problem, None)
     return _FOUND[problem]
 
@@ -111,7 +111,7 @@ def _span(problem: Problem) -> _Spanned:
     return _Spanned(base, span, _pivots(span), ~sensitivity.silent_coordinates(), wide)
 
 
-def _found(problem: Problem) -> Coordinates:
+def _coordinates(problem: Problem) -> Coordinates:
     spanned = _spanned(problem)
     base, span, chosen = spanned.base, spanned.span, spanned.pivots
     outer = problem.workload.dense() if spanned.wide else None
@@ -187,7 +187,6 @@ def combination(rest: Floats, public: Floats, size: Floats) -> tuple[NDArray[np.
 
 
 def _exact(matrix: Floats) -> Any:
-    """A float matrix as rationals."""
     from flint import fmpq, fmpq_mat
 
     integers, exponent = dyadic_integers(matrix)

@@ -65,7 +65,6 @@ def _provenance_lines(made: FrozenMechanism) -> list[str]:
 
 
 def optimality_lines(found: Optimality | None) -> list[str]:
-    """What was reached, and what is needed."""
     if found is None:
         return []
     return [
@@ -95,7 +94,6 @@ def _unfinished_lines(made: FrozenMechanism) -> list[str]:
 
 
 def design_summary(title: str, made: Design[Mechanism]) -> str:
-    """What was designed, how good it is, and what proves it."""
     title = printed(title)
     about = made.mechanism.about.lines()
     lines = [title, "=" * len(title), *about, *cautions(made.mechanism), *design_lines(made.mechanism)]
@@ -231,7 +229,6 @@ def sorted_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def loss_words(problem: Any) -> str:
-    """What the loss is, in words."""
     if not isinstance(problem, Problem):
         return str(problem.loss_words)
     return ("" if (problem.costs == 1).all() else "weighted ") + LOSSES[problem.loss]
@@ -248,7 +245,6 @@ def comparison_markdown(rows: Sequence[Row], limit: Limit | None, remedy: str) -
 
 
 def limit_lines(limit: Limit | None) -> list[str]:
-    """What efficiency is measured by."""
     if limit is None:
         return []
     return [f"Efficiency: {at_least(limit.value)} over the loss, by {limit.reason}.", *limit.scope]

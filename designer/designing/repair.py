@@ -13,8 +13,8 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
-from designer.certificate.by_length import ByLength, too_many
 from designer.certificate.certificate import scale_up_to_private
+from designer.certificate.change_norms import ByLength, too_many
 from designer.certificate.guarantee import bounded
 from designer.certificate.implicit_rows import is_described
 from designer.certificate.norms import Norm, weighted_l1

@@ -178,7 +178,7 @@ def _far(frame: _MeasuredGrid) -> bool:
     return max(moves) > LONGEST_STEP * math.gcd(*moves)
 
 
-def _made(frame: _MeasuredGrid, noise: Peaks | Stairs) -> StaircaseMechanism:
+def _built(frame: _MeasuredGrid, noise: Peaks | Stairs) -> StaircaseMechanism:
     values = frame.grid.values(frame.grid.integers(frame.measured.matrix(frame.problem)))
     given = frame.measured.measured is None and np.array_equal(values, frame.problem.workload.dense())
     return StaircaseMechanism(
@@ -207,7 +207,7 @@ def _with_stairs(frame: _MeasuredGrid) -> StaircaseMechanism:
             best = value, Stairs(unit, width, top)
     if best is None:
         raise DesignFailed(f"staircase: the least budget, {float(least):.3g}, is below 2^-16; raise it, or use laplace.")
-    return _made(frame, best[1])
+    return _built(frame, best[1])
 
 
 def _best_top(unit: float, width: int, power: int) -> tuple[int, float]:
@@ -295,7 +295,7 @@ def _frozen(basis: tuple[tuple[int, ...], ...], halves: tuple[int, ...], law: Pe
 
 
 def _claimed(frame: _MeasuredGrid, noise: Peaks, best: Solution[PeakedLaw], cosets: int) -> StaircaseMechanism:
-    made = _made(frame, noise)
+    made = _built(frame, noise)
     problem = frame.problem
     value = _loss(problem, made)
     tried = "the lattice" if cosets == 1 else f"the coset, the best of {cosets} by halves"

@@ -106,10 +106,10 @@ def design_whole_strategy(problem: Problem, whole: WholeAnswers = False, search:
         raise DesignFailed(f"{NAME}: rounding loses every reconstruction of these queries; use laplace.")
     if problem.loss != "absolute":
         refuse_outdone(problem, found[0].loss)
-        return next(_made(problem, atoms, asked, found, bound))
+        return next(_frozen_best(problem, atoms, asked, found, bound))
     first = {rates.name: rates for rates in reversed(found)}  # the best of every name
     chosen = [*found[:FROZEN], *(first[name] for name in FOLKLORE if name in first and first[name] not in found[:FROZEN])]
-    made = _made(problem, atoms, asked, chosen, bound)
+    made = _frozen_best(problem, atoms, asked, chosen, bound)
     return min(made, key=lambda one: problem.loss_of(one.query_variances(), one.query_mean_absolutes()))
 
 
@@ -180,7 +180,7 @@ def _searched(problem: Problem, atoms: Atoms, asked: RateProblem, bound: Bound |
     return searched(asked, _all_starts(problem, atoms), pool, EFFORT, 0.0 if bound is None else bound.lower)
 
 
-def _made(
+def _frozen_best(
     problem: Problem,
     atoms: Atoms,
     asked: RateProblem,

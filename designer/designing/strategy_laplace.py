@@ -17,8 +17,8 @@ from designer.base.arrays import Floats, real_array
 from designer.base.checks import count
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import announce
-from designer.certificate.by_length import ByLength, too_many
 from designer.certificate.certificate import refuse_infinite
+from designer.certificate.change_norms import ByLength, too_many
 from designer.certificate.norms import weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.ellipsoid import NARROW, independent_gaussian

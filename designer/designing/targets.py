@@ -16,7 +16,7 @@ from designer.certificate.guarantee import bounded
 from designer.designing.design_result import Design
 from designer.designing.factor_search import (
     ONE_SHAPE,
-    Make,
+    Builder,
     Reached,
     factor_of_family,
     missed_words,
@@ -52,7 +52,7 @@ class TargetsMissed(DesignFailed):
         self.family, self.ratio, self.units = family, worst_of(reached).ratio, units
 
 
-def design_meeting(problem: Problem, targets: Targets, family: str, make: Make) -> Design[Mechanism]:
+def design_meeting(problem: Problem, targets: Targets, family: str, make: Builder) -> Design[Mechanism]:
     """The family's design of least loss subject to the targets, every one of which is checked at the frozen noise.
 
     In turn: the design of least loss, if it meets them; if the one that comes nearest to them does, the designs with weights
@@ -81,7 +81,7 @@ def design_meeting(problem: Problem, targets: Targets, family: str, make: Make) 
     return _noted(claimed, reached_by(claimed.mechanism, problem, targets), how)
 
 
-def _weighed(problem: Problem, targets: Targets, family: str, make: Make) -> tuple[Design[Mechanism] | None, float]:
+def _weighed(problem: Problem, targets: Targets, family: str, make: Builder) -> tuple[Design[Mechanism] | None, float]:
     """Multipliers for the targets: the weight of a query that misses its target rises, that of one that does better than asked
     falls back to its own, until all that are raised are just met. None where that does not come about; and the best bound of
     the loss under the targets that the multipliers prove.
@@ -178,7 +178,7 @@ def _noted(made: Design[Mechanism], reached: Sequence[Reached], how: str) -> Des
     return Design(made.problem, made.mechanism.annotated({**made.mechanism.provenance, **notes}), made.seconds)
 
 
-def remedy(problem: Problem, targets: Targets, missed: TargetsMissed, make: Make) -> str:
+def remedy(problem: Problem, targets: Targets, missed: TargetsMissed, make: Builder) -> str:
     """What to do about missed targets: the factor on the budgets at which the family meets them."""
     if missed.units > SHORT:
         return f"least_budget with {missed.family!r} finds the factor on the budgets that meets them; or ask for less."

@@ -101,7 +101,7 @@ def shared_basis(matrices: tuple[StrategyMatrix, ...]) -> SharedBasis:
     return SharedBasis(vectors, own_label, seen)
 
 
-class Together:
+class JointLeastSquares:
     """How blocks know the directions of their products, and what answers are made of."""
 
     def __init__(

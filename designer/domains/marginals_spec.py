@@ -31,8 +31,8 @@ from designer.certificate.agreement import (
     ReleaseForm,
     ReleaseKeys,
     agreed,
+    as_entry,
     require_cells,
-    told,
     whole_table,
 )
 from designer.certificate.guarantee import Guarantee
@@ -161,7 +161,7 @@ class MarginalForm(ReleaseForm[MarginalMechanism, MarginalRelease]):
         found = []
         for subset, table in exact_tables(mechanism, released).items():
             names = " x ".join(mechanism.workload.names(subset)) or "number of records"
-            found.append(told(names, np.rint(table).astype(np.int64).tolist()))
+            found.append(as_entry(names, np.rint(table).astype(np.int64).tolist()))
         return found
 
     def rebuilt(self, mechanism: MarginalMechanism, content: Mapping[str, Any]) -> MarginalRelease:

@@ -174,13 +174,13 @@ def tables_of_database(workload: MarginalWorkload, table: Any) -> Tables:
         codes = dict(zip(workload.used, _codes_of_rows(workload, table), strict=True))
         return {subset: _counted(workload, subset, [codes[k] for k in subset]) for subset in track(subsets, "counting tables")}
     found: Tables = {}
-    for axes, own in track(list(_together(workload, subsets).items()), "counting tables"):
+    for axes, own in track(list(_by_scan(workload, subsets).items()), "counting tables"):
         counted = engine_counts(workload, axes, table)
         found |= {subset: _marginal(counted, [axes.index(axis) for axis in subset]) for subset in own}
     return {subset: found[subset] for subset in subsets}
 
 
-def _together(workload: MarginalWorkload, subsets: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
+def _by_scan(workload: MarginalWorkload, subsets: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
     """Tables by the axes that one scan counts: of many tables of few cells the table over all their axes."""
     scans: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for subset in subsets:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from designer.base.answer_table import AnswerTable, ConfidenceLimits, Tabular, symmetric_limits, tables_in_order
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count
-from designer.base.errors import InvalidProblem, InvalidSpec, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.json_text import array
 from designer.base.schema import BUDGETS, POSITIVE, ClosedList, Named, either, exactly, noted, record
 from designer.certificate.certificate import PrivacyCertificate, Witness
@@ -289,7 +289,7 @@ class DomainMechanism(FrozenMechanism, Generic[R, S]):
     def _noise_reach(self) -> NoiseReach:
         """How far the noise of all answers reaches, in order."""
 
-    @withholding
+    @hides_data_in_errors
     def _released(self, count_tables: Callable[[], Tables]) -> R:
         """Exact whole numbers of the true tables plus exact noise from the operating system's entropy."""
         true = self._true(count_tables())
@@ -363,7 +363,7 @@ class DomainMechanism(FrozenMechanism, Generic[R, S]):
         arithmetic = f"exact rationals for all {len(loads)} kinds of changes that imply the others{how}"
         return PrivacyCertificate(worst <= 1, ratio, witness, len(loads), arithmetic, theorem)
 
-    @withholding
+    @hides_data_in_errors
     def check(
         self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
@@ -389,7 +389,7 @@ class DomainMechanism(FrozenMechanism, Generic[R, S]):
         that are no tables, and wherever `check` refuses.
         """
         row = row_unit_of(unit, entity, rows_per_entity)
-        stated, count_tables = withholding(reading)(self._counted, data, row, self.guarantee_for, **self._taken)
+        stated, count_tables = hides_data_in_errors(reading)(self._counted, data, row, self.guarantee_for, **self._taken)
         released = self._released(count_tables)
         if stated is None:
             return released

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from designer.base.answer_table import AnswerTable
 from designer.base.arrays import Floats
 from designer.base.checks import assign
-from designer.base.errors import InvalidProblem, InvalidSpec, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.json_text import array, flagged_vacuous, require_keys
 from designer.base.progress import announce, track
 from designer.base.schema import (
@@ -44,7 +44,7 @@ from designer.base.schema import (
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate
 from designer.certificate.frozen import SpecForm, below_by_noise, deviations_in_units, kept_lines, plain_lines, release_lines
 from designer.certificate.guarantee import BUDGET_RANGE, Guarantee, Optimality
-from designer.domains.directions import Together, weights_along
+from designer.domains.directions import JointLeastSquares, weights_along
 from designer.domains.marginals_tables import Tables
 from designer.domains.marginals_workload import MarginalWorkload, Subsets
 from designer.domains.mechanism import PRESENCE, DomainMechanism, domain_of_core, protection_from_spec, protection_to_spec
@@ -228,11 +228,11 @@ class StructuredMechanism(DomainMechanism[StructuredRelease, SimulatedAnswers]):
                 self.together.costs(term)
 
     @cached_property
-    def together(self) -> Together | None:
+    def together(self) -> JointLeastSquares | None:
         """How all blocks together know the directions of the answers; None where each term has blocks of its own."""
         if self.serves != TOGETHER:
             return None
-        return Together(self.matrices, self.blocks, [self.variance_of(block) for block in self.blocks])
+        return JointLeastSquares(self.matrices, self.blocks, [self.variance_of(block) for block in self.blocks])
 
     @property
     def law(self) -> Noise:
@@ -359,7 +359,7 @@ class StructuredMechanism(DomainMechanism[StructuredRelease, SimulatedAnswers]):
         sets = Subsets.of(sorted(axes))
         return MarginalWorkload(self.workload.domain, sets, np.ones(len(sets)))
 
-    @withholding
+    @hides_data_in_errors
     def _released(self, count_tables: Callable[[], Tables]) -> StructuredRelease:
         if self.measured > ANNOUNCED:
             announce(f"structured: counting records and drawing noise for {self.measured} coordinates")

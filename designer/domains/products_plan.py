@@ -159,11 +159,11 @@ def _brought(
     if missing := [workload.domain.attributes[axis] for axis in workload.used if axis not in given]:
         raise InvalidProblem(f"strategies: have no matrix for {missing[:8]}; give one for each attribute that is asked about.")
     shape = workload.domain.shape
-    matrices = {axis: (_own(given[axis], shape[axis], len(workload.used)),) for axis in workload.used}
+    matrices = {axis: (_strategy_matrix(given[axis], shape[axis], len(workload.used)),) for axis in workload.used}
     return _product(workload, protection, noise, matrices)
 
 
-def _own(matrix: object, size: int, together: int) -> StrategyMatrix:
+def _strategy_matrix(matrix: object, size: int, together: int) -> StrategyMatrix:
     """A matrix of the caller: whole numbers as they are, others in units of their largest entry."""
     queries = AttributeQueries.of(matrix, size)
     rows = queries.rows()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from designer.base.answer_table import LawOfAnswers
 from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
-from designer.domains.directions import Together, parts_of
+from designer.domains.directions import JointLeastSquares, parts_of
 from designer.domains.marginals_noise import kronecker_product
 from designer.domains.mechanism import LAWS, MOST_ENTRIES, DomainAnswers, DomainRelease
 from designer.domains.products_noise import MeasuredProduct, Noise, StrategyMatrix, sides
@@ -52,7 +52,7 @@ class Structured(LawOfAnswers, Protocol):
     @property
     def serves(self) -> Serves: ...
     @property
-    def together(self) -> Together | None: ...
+    def together(self) -> JointLeastSquares | None: ...
     @property
     def measured(self) -> int: ...
     @property

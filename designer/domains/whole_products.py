@@ -79,7 +79,7 @@ def best_products(workload: StructuredWorkload, protection: Protection, noise: N
     changes = kinds_of_changes(protection, workload.domain, workload.used)
     if not changes:
         raise DesignFailed("structured: no protected change moves an answer; give an attribute that is asked about a budget.")
-    asked = _Asked(workload, changes, noise, loss)
+    asked = _Search(workload, changes, noise, loss)
     together, alone = asked.together(), asked.alone()
     if together is not None and (alone is None or not alone.loss < together.loss * ALIKE):
         return together
@@ -99,7 +99,7 @@ def too_many_terms(terms: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _Search:
     workload: StructuredWorkload
     changes: Sequence[KindOfChange]
     noise: Noise

@@ -366,7 +366,10 @@ def portable_noise(mechanism: FrozenMechanism, random: bytes) -> tuple[list[int]
     """Compute the noise in steps, one number for each measured answer, that these bytes stand for, and how many of them it
     took. For test vectors: noise from bytes that anybody knows hides nothing.
 
-    mechanism: with independent noise of each answer. random: the bytes that the noise is made of.
+    Parameters
+    ----------
+    mechanism : with independent noise of each answer.
+    random : the bytes that the noise is made of.
     """
     given = GivenBytes(random)
     return [law.draw(given) for law in byte_laws(require_portable(mechanism))], given.used
@@ -375,8 +378,11 @@ def portable_noise(mechanism: FrozenMechanism, random: bytes) -> tuple[list[int]
 def release_vectors(mechanism: FrozenMechanism, histograms: Sequence[Sequence[int]] = (), *, seed: int = 1) -> dict[str, Any]:
     """Compute what a program in another language has to come to: whole numbers and release files for known bytes and counts.
 
-    histograms: counts in the order of the elements; a few where none are given. seed: of the bytes, SHA-256 of "dp-designer
-    SEED CASE BLOCK" block after block.
+    Parameters
+    ----------
+    mechanism : the frozen mechanism.
+    histograms : counts in the order of the elements; a few where none are given.
+    seed : of the bytes, SHA-256 of "dp-designer SEED CASE BLOCK" block after block.
     """
     made = require_portable(mechanism)
     size = made.workload.shape[1]

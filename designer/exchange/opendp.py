@@ -316,12 +316,16 @@ FEATURES = ("contrib", "honest-but-curious")
 def as_measurement(mechanism: FrozenMechanism, *, distance: Distance = "records", output: Handed = "answers") -> Any:
     """Wrap the mechanism as an `opendp.mod.Measurement` of counts of the universe elements, in their order.
 
-    distance: what d_in measures, see `designer.exchange.spending`. With "l1" the input metric is OpenDP's own
-    `l1_distance(T=i64)`, so that `make_count_by_categories` chains with it. Negative counts are taken for 0, and counts beyond
-    2^53 - 1 for that, because OpenDP knows no domain of counts. With the others it is a `user_distance` whose description names
-    the relation: two of them are equal only if they protect the same changes.
-    output: "answers", a list of floats, or "release", the whole `Release`, with fingerprint and guarantee.
-    Raises `InvalidProblem` with the reason where the mechanism has no such map.
+    With the distance "l1" the input metric is OpenDP's own `l1_distance(T=i64)`, so that `make_count_by_categories` chains with
+    it. Negative counts are taken for 0, and counts beyond 2^53 - 1 for that, because OpenDP knows no domain of counts. With the
+    others it is a `user_distance` whose description names the relation: two of them are equal only if they protect the same
+    changes. Raises `InvalidProblem` with the reason where the mechanism has no such map.
+
+    Parameters
+    ----------
+    mechanism : the frozen mechanism.
+    distance : what d_in measures, see `designer.exchange.spending`.
+    output : "answers", a list of floats, or "release", the whole `Release`, with fingerprint and guarantee.
     """
     import opendp.prelude as dp
 
@@ -340,14 +344,18 @@ def counting(
     mechanism: FrozenMechanism, *, size: int | None = None, unknown: str | None = None, distance: Distance = "records"
 ) -> Any:
     """Build OpenDP's transformation from a list of names of elements, one for each record, to counts. `as_measurement` takes
-    them with the same distance, "records" or "budget".
+    them with the same distance.
 
     Where records appear and disappear, its input metric is `symmetric_distance`, and names of no element are left out. Where a
-    record changes, the lists have a public `size`, the metric is `change_one_distance`, and names of no element count as the
-    element `unknown`. `InvalidProblem` where such distances do not bound what the mechanism protects.
+    record changes, the lists have a public `size`, and the metric is `change_one_distance`. `InvalidProblem` where such
+    distances do not bound what the mechanism protects.
 
-    mechanism: of linear queries. size: the number of records, where it is public. unknown: the element that stands for all
-    others. distance: "records" or "budget".
+    Parameters
+    ----------
+    mechanism : of linear queries.
+    size : the number of records, where it is public.
+    unknown : the element that names of no element count as.
+    distance : "records" or "budget".
     """
     import opendp.prelude as dp
 
@@ -426,15 +434,19 @@ def measurement():
 
 
 def measurement_module(mechanism: FrozenMechanism, spec: str, *, distance: Distance = "records") -> str:
-    """Write a Python module whose `measurement()` is that of `as_measurement`, read from the spec at the path `spec`, seen from
-    the folder of the module. It is written where OpenDP is not installed, too.
+    """Write a Python module whose `measurement()` is that of `as_measurement`, read from the spec at the path `spec`. It is
+    written where OpenDP is not installed, too.
 
-    mechanism: of linear queries. spec: the path of its spec, from the folder of the module. distance: "records" or "budget".
+    Parameters
+    ----------
+    mechanism : of linear queries.
+    spec : the path of its spec, from the folder of the module.
+    distance : "records" or "budget".
     """
     spending = spending_of(mechanism, distance)
     promised = {"pure": "epsilon", "zcdp": "rho of zCDP"}.get(spending.notion, f"delta {spending.delta!r} with epsilon")
     return MODULE.format(
-        apart=_apart(require_noisy(mechanism).relation, distance),
+        apart=_distance_words(require_noisy(mechanism).relation, distance),
         promised=f"{promised} {spending.of(1)!r}",
         spec=str(spec),
         fingerprint=mechanism.fingerprint,
@@ -465,10 +477,10 @@ def _input_space(mechanism: Mechanism, distance: Distance) -> tuple[Any, Any]:
     relation = mechanism.relation
     told = hashlib.sha256(canonical(plain(relation.to_spec()))).hexdigest()
     counts = dp.vector_domain(dp.atom_domain(T="i64", bounds=(0, LARGEST_COUNT)), size=relation.size)
-    return counts, dp.user_distance(f"{_apart(relation, distance)}; {relation.sentence()} (relation {told})")
+    return counts, dp.user_distance(f"{_distance_words(relation, distance)}; {relation.sentence()} (relation {told})")
 
 
-def _apart(relation: Relation, distance: Distance) -> str:
+def _distance_words(relation: Relation, distance: Distance) -> str:
     """What d_in measures, in words; a budget for each unit of distance makes that unit a step."""
     if isinstance(relation, InvariantDistance) and distance == "records":
         return f"the {relation.distance} distance of two tables of counts, infinite where what is published differs"

@@ -226,11 +226,15 @@ def registry_entry(
     release: Mapping[str, Any] | None = None,
     balance: Balance | None = None,
 ) -> RegistryEntry:
-    """Gather what is known of a deployment of this mechanism.
+    """Gather what is known of a deployment of this mechanism. `InvalidProblem` where release or ledger are of another
+    mechanism.
 
-    about: words for readers, those of the mechanism unless given. release: the plain data of a release file, whose time is the
-    date of publication. balance: of the data set in a ledger, which tells how often the mechanism released, and what that cost.
-    `InvalidProblem` where release or ledger are of another mechanism.
+    Parameters
+    ----------
+    mechanism : the frozen mechanism.
+    about : words for readers, those of the mechanism unless given.
+    release : the plain data of a release file, whose time is the date of publication.
+    balance : of the data set in a ledger, which tells how often the mechanism released, and what that cost.
     """
     if not isinstance(mechanism, FrozenMechanism):
         raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.", value=mechanism)

@@ -74,9 +74,13 @@ class Spending:
 
 def spending_of(mechanism: FrozenMechanism, distance: Distance = "records") -> Spending:
     """Recompute the privacy map of a mechanism that adds noise to answers from its certificate and its frozen numbers.
+    `InvalidProblem`, with the reason, for other mechanisms, and for distances under which a bounded distance does not bound
+    the loss.
 
-    distance: see the module. `InvalidProblem`, with the reason, for other mechanisms, and for distances under which a bounded
-    distance does not bound the loss.
+    Parameters
+    ----------
+    mechanism : the frozen mechanism.
+    distance : see the module.
     """
     if distance not in get_args(Distance):
         raise InvalidProblem(f"distance: {shown(distance)} is unknown; use one of {list(get_args(Distance))}.", value=distance)

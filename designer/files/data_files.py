@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, real_array
 from designer.base.checks import meant
-from designer.base.errors import InvalidProblem, withholding
+from designer.base.errors import InvalidProblem, hides_data_in_errors
 from designer.base.frames import Columns
 from designer.base.labels import CARRIAGE_RETURNS, csv_records, listed_label, number_in_file, other_separator
 from designer.base.version import installing_with
@@ -76,7 +76,7 @@ def numeric_column(table: Table, name: str, path: Path) -> Floats:
     return values
 
 
-@withholding
+@hides_data_in_errors
 def read_histogram(path: Path, column: str | None, marks: Marks = COMMAS) -> Labelled | NDArray[Any]:
     """Counts from a column of a table, with the columns beside it, which may name the elements;
     or from a file of nothing but counts.
@@ -97,7 +97,7 @@ def require_histogram_file(path: Path) -> None:
         raise InvalidProblem(f"{path}: no such file; give the file that holds the counts.")
 
 
-@withholding
+@hides_data_in_errors
 def require_readable_histogram(path: Path, column: str | None, marks: Marks = COMMAS) -> None:
     """Refuse a file that `read_histogram` refuses for its name or those of its columns, which are public; no count is read."""
     _reader(path, column, marks)

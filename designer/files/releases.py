@@ -120,11 +120,14 @@ def release_schema(format: str) -> Schema:
 def release_document(
     mechanism: FrozenMechanism, released: Released, *, ledger: Mapping[str, Any] | None = None, time: datetime | None = None
 ) -> dict[str, Any]:
-    """Give a release as the plain data of its file, sealed.
+    """Give a release as the plain data of its file, sealed. Raises `InvalidProblem` where the release is of another mechanism.
 
-    mechanism: what made it. ledger: number and hash of its entry and the head of the ledger, as the ledger gives them; None
-    where none is kept. time: of the release, aware of its zone; now unless given.
-    Raises `InvalidProblem` where the release is of another mechanism.
+    Parameters
+    ----------
+    mechanism : what made it.
+    released : what a release of the mechanism returned.
+    ledger : number and hash of its entry and the head of the ledger, as the ledger gives them; None where none is kept.
+    time : of the release, aware of its zone; now unless given.
     """
     if released.fingerprint != mechanism.fingerprint:
         raise InvalidProblem("released: was not made by this mechanism; give the mechanism whose `release` made it.")
@@ -160,10 +163,16 @@ def save_release(
     time: datetime | None = None,
     replace: bool = True,
 ) -> Path:
-    """Write a release as a file that others can check; see `release_document`.
+    """Write a release as a file that others can check, and return its path. Raises `InvalidProblem` where the file cannot be
+    written, or the release is of another mechanism.
 
-    mechanism, ledger and time as there; replace: may a regular file of that name be replaced? Returns the path. Raises
-    `InvalidProblem` where the file cannot be written, or the release is of another mechanism.
+    Parameters
+    ----------
+    mechanism : what made it.
+    released : what a release of the mechanism returned.
+    path : of the file.
+    ledger, time : as for `release_document`.
+    replace : may a regular file of that name be replaced?
     """
     document = release_document(mechanism, released, ledger=ledger, time=time)
     return write_whole(Path(path), readable_text(document), replace=replace)
@@ -177,12 +186,15 @@ def verify_release(
     trusted: Trusted | None = None,
     allow_vacuous: bool = False,
 ) -> ReleaseVerdict:
-    """Check a release against its spec, which is certified anew: everything that can be seen without the data.
+    """Check a release against its spec, which is certified anew: everything that can be seen without the data. Raises
+    `InvalidSpec` where the file was altered, is of another spec, or holds what the mechanism cannot have released.
 
-    spec: a mechanism, or the path of its file. release: the path of the file, or its plain data; a signature beside a file
-    (`.sig`) is always checked. trusted: public keys, or their files, one of which must have signed the release.
-    allow_vacuous: accept a spec that hides nothing, and says so. Raises `InvalidSpec` where the file was altered, is of
-    another spec, or holds what the mechanism cannot have released.
+    Parameters
+    ----------
+    spec : a mechanism, or the path of its file.
+    release : the path of the file, or its plain data; a signature beside a file (`.sig`) is always checked.
+    trusted : public keys, or their files, one of which must have signed the release.
+    allow_vacuous : accept a spec that hides nothing, and says so.
     """
     mechanism, given, _ = _verified(spec, release, trusted, allow_vacuous)
     said = (SAID,) if "about" in given else ()
@@ -198,9 +210,11 @@ def read_release(
     allow_vacuous: bool = False,
 ) -> Released:
     """Read a saved release, verify it as `verify_release` does, and rebuild it from its whole numbers. It comes with its
-    guarantee, its answer tables and their intervals, which follow from the spec and are in no file.
+    guarantee, its answer tables and their intervals, which follow from the spec and are in no file. Raises as `verify_release`.
 
-    spec, release, trusted, allow_vacuous, errors: as for `verify_release`.
+    Parameters
+    ----------
+    spec, release, trusted, allow_vacuous : as for `verify_release`.
     """
     return _verified(spec, release, trusted, allow_vacuous)[2]
 

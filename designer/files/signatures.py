@@ -222,7 +222,12 @@ def signer_of(
 ) -> SignedBy:
     """Find who signed this content; `InvalidSpec` for any signature that does not fit it.
 
-    signature: plain data, as `SigningKey.sign` makes them. trusted: refuse any key but these; None asks for none.
+    Parameters
+    ----------
+    signature : plain data, as `SigningKey.sign` makes them.
+    kind : what was signed, such as "spec".
+    content : the plain data that was signed.
+    trusted : refuse any key but these; None asks for none.
     """
     require_keys(dict(signature), keys(SIGNATURE), "signature")
     _require_forms(signature)
@@ -259,8 +264,12 @@ def _require_made(key: PublicKey, message: bytes, signature: str) -> None:
 def new_key(path: str | Path, passphrase: str | None = None) -> tuple[Path, Path]:
     """Make a key: the private part at `path`, readable by its owner alone, the public part at `path` with `.pub` behind.
 
-    passphrase: encrypts the private part. Nothing is ever replaced. Returns both paths. Raises `InvalidProblem` where a file
-    of one of these names is there.
+    Nothing is ever replaced. Returns both paths. Raises `InvalidProblem` where a file of one of these names is there.
+
+    Parameters
+    ----------
+    path : of the private part.
+    passphrase : encrypts the private part.
     """
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import (
@@ -289,10 +298,15 @@ def kind_of(content: Mapping[str, Any]) -> str:
 
 
 def sign_file(path: str | Path, key: SigningKey, name: str = "", *, replace: bool = True) -> Path:
-    """Sign a spec or a release as it stands in a file; the signature is written beside it. Returns its path.
+    """Sign a spec or a release as it stands in a file; the signature is written beside it. Returns its path. Raises
+    `InvalidSpec` for a file that is no spec and no release.
 
-    key: with which; name: whom the signature says to be from, which nothing proves. replace: may a signature that is there
-    be replaced? Raises `InvalidSpec` for a file that is no spec and no release.
+    Parameters
+    ----------
+    path : of the spec or release.
+    key : with which it is signed.
+    name : whom the signature says to be from, which nothing proves.
+    replace : may a signature that is there be replaced?
     """
     content = read_json(Path(path))
     known = str(content.get("format")).startswith("dp-designer/") and content.get("format") != SIGNATURE_FORMAT

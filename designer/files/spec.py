@@ -103,14 +103,19 @@ def load(
     size_limit: int = SIZE_LIMIT,
     allow_vacuous: bool = False,
 ) -> FrozenMechanism:
-    """Load the mechanism of a spec, of any kind in `KINDS`, and certify it anew.
+    """Load the mechanism of a spec, of any kind in `KINDS`, and certify it anew. Raises `InvalidSpec` for what is not a spec,
+    is over `size_limit` bytes, was altered, lacks the signature, or claims what its mechanism does not prove. Raises
+    `NotPrivate` when the mechanism in it breaks its own relation, or hides nothing.
 
-    source: the path of a file that `mechanism.save` wrote, its bytes, or its plain data (a mapping). A file is read once, and
-    a signature beside it (`.sig`) is always checked. kind: the class that is needed, such as `designer.Mechanism`; a spec of
-    any other is refused. trusted: public keys, or their files, one of which must have signed the file; None asks for no
-    signature. allow_vacuous: load a mechanism that hides nothing, too, if its spec says that this was asked for. Raises
-    `InvalidSpec` for what is not a spec, is over `size_limit` bytes, was altered, lacks the signature, or claims what its
-    mechanism does not prove. Raises `NotPrivate` when the mechanism in it breaks its own relation, or hides nothing.
+    Parameters
+    ----------
+    source
+        the path of a file that `mechanism.save` wrote, its bytes, or its plain data (a mapping). A file is read once, and a
+        signature beside it (`.sig`) is always checked.
+    kind : the class that is needed, such as `designer.Mechanism`; a spec of any other is refused.
+    trusted : public keys, or their files, one of which must have signed the file; None asks for no signature.
+    size_limit : the most bytes that a file may have.
+    allow_vacuous : load a mechanism that hides nothing, too, if its spec says that this was asked for.
     """
     made = from_spec(read_signed(source, trusted, size_limit)[0], allow_vacuous=allow_vacuous)
     if not isinstance(made, cast(type, kind)):

@@ -83,11 +83,16 @@ def negative_words(mechanism: FrozenMechanism, released: Released, *, agreed: bo
 def agreeing_tables(
     mechanism: FrozenMechanism, released: Released, published: PublishedSums | None = None, *, whole: bool = True
 ) -> AgreeingTables:
-    """Find nonnegative numbers beside the answers of a release, whole unless said otherwise, that agree with one another and
-    with what was published. This is post-processing of the release and of public numbers alone.
+    """Find nonnegative numbers beside the answers of a release that agree with one another and with what was published. This is
+    post-processing of the release and of public numbers alone. Raises `InvalidProblem` where none are implemented or no
+    table has the margins, `DesignFailed` where the solver gives up.
 
-    published: margins that the release does not hold. Raises `InvalidProblem` where none are implemented or no table has the
-    margins, `DesignFailed` where the solver gives up.
+    Parameters
+    ----------
+    mechanism : the frozen mechanism.
+    released : what a release of the mechanism returned.
+    published : margins that the release does not hold.
+    whole : whether they are whole numbers.
     """
     agreement = require_agreement(mechanism, published)
     made = agreement.made(mechanism, released, published, whole).compared(released.answer_tables())
@@ -144,12 +149,21 @@ def write_tables(
     inputs: Sequence[Path] = (),
     replace: bool = False,
 ) -> Path:
-    """Write a folder of tables: whole, or not at all.
+    """Write a folder of tables: whole, or not at all. Raises `InvalidProblem` where it cannot be written or tables cannot be
+    made.
 
-    mechanism: what made the release. document: the release as plain data, see `release_document`. extra: called with the
-    hidden folder once `release.json` is in it, to write more, such as a signature; it returns the names. inputs: files that
-    are read, never in the folder. replace: may a folder that this wrote be replaced? Raises `InvalidProblem` where it cannot
-    be written or tables cannot be made.
+    Parameters
+    ----------
+    mechanism : what made the release.
+    released : what a release of the mechanism returned.
+    document : the release as plain data, see `release_document`.
+    path : the folder that is written.
+    options : how the tables are written.
+    extra
+        called with the hidden folder once `release.json` is in it, to write more, such as a signature; it returns the
+        names.
+    inputs : files that are read, never in the folder.
+    replace : may a folder that this wrote be replaced?
     """
     wanted = options or TableOptions()
 

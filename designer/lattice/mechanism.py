@@ -335,7 +335,6 @@ class LatticeMechanism(Mechanism):
         return changes_on_cells(self.relation, self.cells, self.norm)
 
     def verify(self) -> PrivacyCertificate:
-        """The privacy certificate, recomputed from the frozen numbers."""
         if isinstance(self.relation, InvariantDistance):
             return self._verify_distance(self.relation)
         return certify(self.sensitivity(), self.norm, THEOREMS[self.falloff], self.workload.elements)
@@ -390,7 +389,6 @@ class LatticeMechanism(Mechanism):
         return self.sampler.draw(count(size, "size"), simulation_entropy(seed))
 
     def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
-        """`size` draws of the noise in the K answers, (size, K)."""
         return np.asarray(self.sampler.draw(size, entropy) @ self.workload.dense().T, dtype=np.float64)
 
     def check(

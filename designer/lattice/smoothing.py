@@ -96,7 +96,10 @@ def smooth_privacy(mechanism: LatticeMechanism, delta: float = 0.0) -> SmoothPri
     for every unit of distance, standard deviation 1/b: `epsilon = b root(2 log 1/delta) + b^2 / 2`
     for the delta asked for, whatever the dimension.
 
-    mechanism: with a budget per distance. delta: the probability at which epsilon is stated; Gaussian noise needs one above 0.
+    Parameters
+    ----------
+    mechanism : with a budget per distance.
+    delta : the probability at which epsilon is stated; Gaussian noise needs one above 0.
     """
     relation = mechanism.relation
     if not isinstance(relation, InvariantDistance):

@@ -24,9 +24,9 @@ from designer.certificate.agreement import (
     ReleaseForm,
     ReleaseKeys,
     agreed,
+    as_entry,
     named_whole_numbers,
     require_cells,
-    told,
 )
 from designer.lattice.mechanism import LatticeMechanism, LatticeRelease
 from designer.mechanism.composition import Composition, Protected, cost_of_falloff
@@ -58,9 +58,9 @@ class LatticeForm(ReleaseForm[LatticeMechanism, LatticeRelease]):
         }
 
     def published(self, mechanism: LatticeMechanism, released: LatticeRelease) -> list[dict[str, Any]]:
-        kept = [told(name, _total(row, released.table)) for row, name in known_statistics(mechanism.relation).items()]
+        kept = [as_entry(name, _total(row, released.table)) for row, name in known_statistics(mechanism.relation).items()]
         place = {name: k for k, name in enumerate(released.queries)}
-        return [*kept, *(told(name, float(released.answers[place[name]])) for name in mechanism.exact)]
+        return [*kept, *(as_entry(name, float(released.answers[place[name]])) for name in mechanism.exact)]
 
     def rebuilt(self, mechanism: LatticeMechanism, content: Mapping[str, Any]) -> LatticeRelease:
         table = named_whole_numbers(content["table"], mechanism.workload.elements, "table")

@@ -405,7 +405,6 @@ class CrossedGaussian(HalvedGaussian):
 
     @property
     def size(self) -> int:
-        """The number of cells."""
         return math.prod(self.levels) * self.repeats
 
     def tables(self, rows: int, draw: Draw) -> Integers:

@@ -28,7 +28,10 @@ def noise_tail(mechanism: LatticeMechanism, size: float) -> float:
     variable, m the dimension. Gaussian: `(s^2/m)^(m/2) e^((m - s^2)/2)` for s^2 > m.
     Both for every s, with no constant of the lattice.
 
-    mechanism: whose noise z is. size: in the mechanism's own norm.
+    Parameters
+    ----------
+    mechanism : whose noise z is.
+    size : in the mechanism's own norm.
     """
     s, m = positive(size, "size"), mechanism.dimension
     _require_mixture(mechanism)
@@ -44,7 +47,11 @@ def cell_tail(mechanism: LatticeMechanism, query: object, size: float) -> float:
     Independent of the dimension; `E e^<q, z> <= e^(v / 2)` because a sum over a shifted
     lattice is at most that over the lattice.
 
-    mechanism: Gaussian. query: q, one weight for each cell. size: of the error of the answer.
+    Parameters
+    ----------
+    mechanism : with Gaussian noise z.
+    query : q, one weight for each cell.
+    size : of the error of the answer.
     """
     if mechanism.falloff != "gaussian":
         raise InvalidProblem("mechanism: its noise is not Gaussian; bound its norm by noise_tail.")
@@ -104,7 +111,11 @@ def log_theorem_constant(lattice: Lattice) -> float:
 def theorem_12_tail(lattice: Lattice, epsilon: float, size: float) -> float:
     """Compute `K t^m e^(-eps t)`, INT (7), claimed for t large enough only: it may be below the truth before.
 
-    lattice: of dimension m. epsilon: budget for each unit of distance. size: t.
+    Parameters
+    ----------
+    lattice : of dimension m.
+    epsilon : in nats for each unit of distance.
+    size : t, in units of distance.
     """
     return math.exp(min(700.0, log_theorem_constant(lattice) + lattice.dimension * math.log(size) - epsilon * size))
 
@@ -112,7 +123,11 @@ def theorem_12_tail(lattice: Lattice, epsilon: float, size: float) -> float:
 def theorem_15_tail(lattice: Lattice, deviation: float, size: float) -> float:
     """Compute `K t^m e^(-t^2 / (2 sigma^2))`, INT (10), for t large enough.
 
-    lattice: of dimension m. deviation: sigma. size: t.
+    Parameters
+    ----------
+    lattice : of dimension m.
+    deviation : sigma, in units of distance.
+    size : t, in units of distance.
     """
     exponent = log_theorem_constant(lattice) + lattice.dimension * math.log(size) - (size / deviation) ** 2 / 2
     return math.exp(min(700.0, exponent))
@@ -126,7 +141,11 @@ def definition_13_variance(lattice: Lattice, epsilon: float, delta: float) -> fl
     `c log(1/delta) - eps - log(1/delta) - m log(2 c log(1/delta) / eps) - log K >= 0`; the least c from which on that holds is
     taken. The lattice Gaussian needs `designer.lattices.smooth_deviation`, in which no dimension occurs.
 
-    lattice: of dimension m. epsilon: above 0. delta: between 0 and 1.
+    Parameters
+    ----------
+    lattice : of dimension m.
+    epsilon : above 0.
+    delta : between 0 and 1.
     """
     if not 0 < delta < epsilon < 1 / math.e:
         raise InvalidProblem(f"epsilon, delta: INT Theorem 14 asks for 0 < delta < epsilon < 1/e, not {epsilon!r}, {delta!r}.")

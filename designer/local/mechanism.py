@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import assign, count, names, shown
-from designer.base.errors import InvalidProblem, InvalidSpec, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.json_text import array, require_keys
 from designer.base.schema import MATRIX, NAMES, POSITIVE_VECTOR, Named, either, keys, list_of, noted, record, whole
 from designer.certificate.agreement import RESTORE, ReleaseForm, ReleaseKeys, named_whole_numbers
@@ -174,7 +174,6 @@ class Channel(TakesCounts[Reports]):
 
     @property
     def universe(self) -> Universe:
-        """What counts are joined by."""
         return Universe(tuple(map(str, self.elements)), self.keys)
 
     @property
@@ -186,7 +185,7 @@ class Channel(TakesCounts[Reports]):
         """The privacy certificate, recomputed from the frozen table."""
         return certify_table(self.relation, self.numerators, tuple(map(str, self.elements)), tuple(map(str, self.reports)))
 
-    @withholding
+    @hides_data_in_errors
     def report(self, x: object, /) -> str | int:
         """The report of a person whose value is x: drawn anew at each call, which spends the budget each time.
 
@@ -196,7 +195,7 @@ class Channel(TakesCounts[Reports]):
         drawn = int(draw_from_table(self.numerators[place], 1, self._release_entropy())[0])
         return str(self.reports[drawn]) if isinstance(x, str) else drawn
 
-    @withholding
+    @hides_data_in_errors
     def _release_counts(self, given: NDArray[np.int64], /) -> Reports:
         return self._release_of(self._drawn(given, self._release_entropy()))
 
@@ -261,7 +260,6 @@ class Channel(TakesCounts[Reports]):
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> Channel:
-        """The channel of a spec, certified anew."""
         optional = {key for key in ("keys",) if key in core}
         require_keys(core, (keys(cls.spec_form.core) - {"keys"}) | optional, "mechanism")
         relation = relation_from_spec(core["relation"])

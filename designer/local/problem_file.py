@@ -36,7 +36,7 @@ from designer.local.design import least_report
 from designer.local.mechanism import Channel
 from designer.local.problem import FAMILIES, LOSSES, ReportProblem
 from designer.problem.targets import Targets
-from designer.problem_file.asked import AskingReader
+from designer.problem_file.counts_sections import AskingReader
 from designer.problem_file.forms import ProblemFile
 from designer.problem_file.linear import listing_of
 from designer.problem_file.linear_forms import DOMAIN, ELEMENTS
@@ -122,7 +122,6 @@ class ReportFile(ProblemFile):
 
     @classmethod
     def form(cls) -> Schema:
-        """The sections of a whole file."""
         metric, _ = metric_forms()
         targets = record(
             {"loss": noted("The most that a report may lose, as [report] measures it.", POSITIVE)},

@@ -71,10 +71,17 @@ class AccuracyBound:
 def accuracy_of(
     mechanism: AdditiveLaw, n: float, beta: float | None = None, alpha: float | None = None, norm: ErrorNorm = "l1"
 ) -> AccuracyBound:
-    """Find the least alpha that is proven for `beta`, or the least beta for `alpha`. Source: DX Definition 8.
+    """Find the least alpha that is proven for `beta`, or the least beta for `alpha`. Source: DX Definition 8. Raises
+    `InvalidProblem` unless one of the two is given. In l1 it is the law of `sum |Y_k|` itself for independent Laplace noise,
+    a proven bound for all other noise (`_l1_tails`). In linf it is as in `ErrorBounds.high_probability`.
 
-    Raises `InvalidProblem` unless one of the two is given. l1: the law of `sum |Y_k|` itself for independent Laplace noise,
-    a proven bound for all other noise (`_l1_tails`). linf: as in `ErrorBounds.high_probability`.
+    Parameters
+    ----------
+    mechanism : with additive noise.
+    n : the number of records.
+    beta : the probability of a larger error, between 0 and 1.
+    alpha : the error that is to be kept.
+    norm : "l1" or "linf".
     """
     if norm not in ("l1", "linf"):
         raise InvalidProblem(f'norm: {shown(norm)} is unknown; use "l1" or "linf".', value=norm)

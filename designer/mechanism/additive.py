@@ -56,7 +56,7 @@ from designer.mechanism.noise import Grid, Noise, noise_for, require_sampler, re
 from designer.mechanism.release import kept_rows
 from designer.problem.relation import Relation
 from designer.problem.workload import WORKLOAD, Workload, changes_given, moved, workload_to_spec
-from designer.relations.delta_lengths import Allowed
+from designer.relations.delta_lengths import AllowedLengths
 from designer.relations.kinds import RELATION
 from designer.sampling.entropy import Entropy
 from designer.sampling.margins import NoiseFacts
@@ -120,7 +120,7 @@ def theorem(falloff: Falloff, delta: float | None) -> str:
 
 def with_lengths(relation: Relation, falloff: Falloff, delta: float | None) -> Relation:
     """The relation that a norm is held against: itself, or under a delta the lengths that its budgets allow."""
-    return relation if delta is None else Allowed(relation, WITH_DELTA[falloff](Fraction(delta)))
+    return relation if delta is None else AllowedLengths(relation, WITH_DELTA[falloff](Fraction(delta)))
 
 
 def budgets_spent(lengths: Floats, falloff: Falloff, delta: float | None) -> Floats:
@@ -316,7 +316,6 @@ class AdditiveMechanism(GridMechanism):
         return 1.0 / self.norm.map if own is None else own @ (1.0 / self.norm.map[self.noise.heard])
 
     def verify(self) -> PrivacyCertificate:
-        """The privacy certificate, recomputed from the frozen numbers."""
         words, elements = theorem(self.falloff, self.delta), self.workload.elements
         if is_unwritten(self):
             return certify_described(self.sensitivity(), self.norm, words, elements)
@@ -362,7 +361,6 @@ class AdditiveMechanism(GridMechanism):
         return budget_of_several(alone, rows, self.falloff, self.delta)
 
     def query_variances(self) -> Floats:
-        """Variance of the noise in each of the K answers."""
         return self.noise.variances(self.reconstruction)
 
     def query_mean_absolutes(self) -> Floats:
@@ -396,12 +394,10 @@ class AdditiveMechanism(GridMechanism):
 
     @cached_property
     def _kept(self) -> Floats | None:
-        """See `designer.mechanism.release.kept_rows`."""
         return kept_rows(self.relation, self.workload, self._heard, self.reconstruction)
 
     @property
     def _heard(self) -> NDArray[np.bool_]:
-        """The measured coordinates that carry noise, (R,)."""
         return np.asarray(~self.norm.silent)
 
     @cached_property
@@ -410,7 +406,6 @@ class AdditiveMechanism(GridMechanism):
         return noise_for(self.norm, self.grid, self.falloff)
 
     def core(self) -> dict[str, Any]:
-        """Everything that decides what the mechanism does."""
         return {
             "family": self.family,
             "workload": workload_to_spec(self.workload),
@@ -425,7 +420,6 @@ class AdditiveMechanism(GridMechanism):
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> AdditiveMechanism:
-        """The mechanism of a spec, certified anew."""
         allowed = flagged_vacuous(core, keys(cls.spec_form.core) | ({"delta", "projected"} & core.keys()))
         return cls(
             **common_parts(core),

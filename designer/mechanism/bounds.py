@@ -280,20 +280,27 @@ class ErrorBounds:
 @step("bounding errors")
 def error_bounds(mechanism: AdditiveLaw, n: float, delta: float = 0.05) -> ErrorBounds:
     """Bound the errors at a histogram of n records, squared, l1, l2 and l-infinity, with probability 1 - delta. Raises
-    `InvalidProblem` for a delta that is none. Source: DX Theorem 2 for independent Laplace noise, `joint_noise` elsewhere."""
+    `InvalidProblem` for a delta that is none. Source: DX Theorem 2 for independent Laplace noise, `joint_noise` elsewhere.
+
+    Parameters
+    ----------
+    mechanism : with additive noise.
+    n : the number of records.
+    delta : the probability that a bound fails.
+    """
     n = positive(n, "n")
     if not 0 < delta <= 1:
         raise InvalidProblem(f"delta: {delta} is not a probability in (0, 1].", value=delta)
     entries = entries_of(difference(mechanism.effective, mechanism.workload.matrix))
     bias = (n * float(entries.sum()), n * math.sqrt(float((entries**2).sum())), n * float(entries.max(initial=0.0)))
-    apart = _apart(mechanism)
+    apart = _independent(mechanism)
     squared, l1, l2, linf, tail = joint_noise(mechanism, delta) if apart is None else laplace_noise(*apart, delta)
     return ErrorBounds(
         n, delta, 2 * bias[1] ** 2 + 2 * squared, bias[0] + l1, bias[1] + l2, bias[2] + linf, bias[2] + tail, bias
     )
 
 
-def _apart(mechanism: AdditiveLaw) -> tuple[Floats, Floats] | None:
+def _independent(mechanism: AdditiveLaw) -> tuple[Floats, Floats] | None:
     """Scales and steps of the answers, (K,), where each has Laplace noise of its own, independent of the others; None
     elsewhere."""
     if mechanism.norm.order != "l1" or mechanism.norm.map.ndim != 1:

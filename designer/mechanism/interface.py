@@ -17,7 +17,7 @@ from designer.base.answer_table import ConfidenceLimits, symmetric_limits
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import assign, count, probability, shown
 from designer.base.display import at_most, in_markdown, printed
-from designer.base.errors import InvalidProblem, InvalidSpec, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.json_text import array
 from designer.base.progress import step
 from designer.base.run_length import numbers_from
@@ -50,7 +50,7 @@ from designer.problem.compressed_rows import difference, largest_entries
 from designer.problem.histogram import ExactRows, Universe
 from designer.problem.relation import BUDGETS_ADD, Relation
 from designer.problem.workload import Workload, workload_from_spec
-from designer.relations.delta_lengths import Allowed
+from designer.relations.delta_lengths import AllowedLengths
 from designer.relations.kinds import relation_from_spec, require_listed
 from designer.relations.records.counting import TakesCounts
 from designer.sampling.entropy import Entropy, simulation_entropy
@@ -184,7 +184,6 @@ class Mechanism(TakesCounts[Release]):
 
     @cached_property
     def universe(self) -> Universe:
-        """What counts are joined by."""
         made = self.relation
         return replace(self.workload.universe, impossible=made.impossible, agreeing=made.agreeing, tables=made.counted_tables)
 
@@ -234,7 +233,7 @@ def spent_delta(mechanism: Mechanism) -> float | None:
         return None
     sensitivity = mechanism.sensitivity()
     relation = sensitivity.relation
-    assert isinstance(relation, Allowed)
+    assert isinstance(relation, AllowedLengths)
     length = norm.exact(sensitivity.exact(pair.left, pair.right)[0])
     budget = relation.part.exact_budget(pair.left, pair.right)
     assert length is not None and budget is not None, "certified"
@@ -376,7 +375,7 @@ class GridMechanism(Mechanism):
         draws: Floats = self.grid.values(self._draws(size, entropy).T).T
         return draws if self.reconstruction is None else draws @ self.reconstruction.T
 
-    @withholding
+    @hides_data_in_errors
     def _release_counts(self, given: NDArray[np.int64], /) -> Release:
         """M x is computed in exact integers, and so is the sum with the noise."""
         exact = self._measured.answers(given)
@@ -411,7 +410,6 @@ class GridMechanism(Mechanism):
 
     @property
     def _kept(self) -> Floats | None:
-        """See `designer.mechanism.release.kept_rows`."""
         return None
 
     @cached_property

@@ -295,7 +295,6 @@ def _capped(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Frac
 
 
 def _gauge(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
-    """The gauge of a polytope."""
     assert isinstance(norm, Gauge)
     s = len(heard)
     sampler = _Lazy(partial(gauge_grid, norm, tuple(steps)), norm.body.simplices.size)

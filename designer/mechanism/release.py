@@ -309,7 +309,6 @@ class Release(Tabular):
         return self.answer_tables()[0].intervals(level, simultaneous)
 
     def _display_facts(self) -> Mapping[str, object]:
-        """How many answers, how many of them are below 0, and the fingerprint."""
         below = int((self.answers < 0).sum())
         return {"answers": len(self.answers), "below 0": below or None, **super()._display_facts()}
 

@@ -26,11 +26,11 @@ from designer.certificate.agreement import (
     ReleaseForm,
     ReleaseKeys,
     agreed,
+    as_entry,
     require_cells,
-    told,
     whole_numbers,
 )
-from designer.certificate.by_length import ByLength
+from designer.certificate.change_norms import ByLength
 from designer.certificate.norms import Norm
 from designer.mechanism.additive import WITH_DELTA, AdditiveMechanism, is_unwritten
 from designer.mechanism.composition import Composition, Protected, cost_of_falloff
@@ -134,9 +134,9 @@ def _exact_answers(mechanism: GridMechanism, released: Release) -> list[dict[str
     for name in mechanism.exact:
         k = place[name]
         if mechanism.reconstruction is None and released.multiples is not None:
-            found.append(told(name, released.multiples[k] * mechanism.grid.step(k)))
+            found.append(as_entry(name, released.multiples[k] * mechanism.grid.step(k)))
         else:
-            found.append(told(name, float(released.answers[k])))
+            found.append(as_entry(name, float(released.answers[k])))
     return found
 
 
@@ -146,15 +146,16 @@ def _number_of_records(mechanism: GridMechanism, released: Release) -> list[dict
         return []
     units = {k: {*mechanism.integers[k].tolist()} for k in np.flatnonzero(~mechanism._heard)}
     alike = [Fraction(released.multiples[k], unit.pop()) for k, unit in units.items() if len(unit) == 1 and unit != {0}]
-    return [told("number of records", alike[0])] if alike else []
+    return [as_entry("number of records", alike[0])] if alike else []
 
 
 def _kept_statistics(mechanism: GridMechanism, released: Release) -> list[dict[str, Any]]:
     """The statistics of the answers that are those of the true counts."""
     kept = np.zeros((0, 0)) if released.kept is None else released.kept
-    known = known_statistics(mechanism.relation)
-    elements = mechanism.workload.elements
-    return [told(known.get(tuple(row), _sum_words(row, elements)), _whole_sum(row, released.answers)) for row in kept.tolist()]
+    known, elements = known_statistics(mechanism.relation), mechanism.workload.elements
+    return [
+        as_entry(known.get(tuple(row), _sum_words(row, elements)), _whole_sum(row, released.answers)) for row in kept.tolist()
+    ]
 
 
 def known_statistics(relation: Relation) -> dict[tuple[float, ...], str]:

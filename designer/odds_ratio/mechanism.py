@@ -13,10 +13,10 @@ import numpy as np
 
 from designer.base.answer_table import AnswerTable, ConfidenceLimits, Tabular
 from designer.base.checks import assign, count, probability, shown
-from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate, hides_data_in_errors
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, SIGNED_RATIONAL, Named, either, keys, list_of, number, one_of, or_null, record, whole
-from designer.certificate.agreement import RESTORE, ReleaseForm, ReleaseKeys, told
+from designer.certificate.agreement import RESTORE, ReleaseForm, ReleaseKeys, as_entry
 from designer.certificate.certificate import PrivacyCertificate, Witness
 from designer.certificate.frozen import FrozenMechanism, SpecForm
 from designer.certificate.guarantee import TRADEOFFS_MULTIPLY, Guarantee
@@ -159,7 +159,7 @@ class OddsRatioTest(FrozenMechanism):
         )
         return PrivacyCertificate(canonical and moves <= 1, Fraction(moves), witness, 2 * moves, arithmetic, THEOREM)
 
-    @withholding
+    @hides_data_in_errors
     def check(
         self, data: object, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
@@ -168,7 +168,7 @@ class OddsRatioTest(FrozenMechanism):
         require_no_rows(row_unit_of(unit, entity, rows_per_entity))
         first_cell(_table(data), self.margins)
 
-    @withholding
+    @hides_data_in_errors
     def release(
         self, data: object, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> OddsRatioRelease:
@@ -193,7 +193,6 @@ class OddsRatioTest(FrozenMechanism):
         return OddsRatioRelease(self, Fraction(cell, 2**self.exponent), self.guarantee, self.fingerprint)
 
     def core(self) -> dict[str, Any]:
-        """Everything that decides what the test does."""
         return {
             "rows": list(self.margins.rows),
             "columns": list(self.margins.columns),
@@ -205,7 +204,6 @@ class OddsRatioTest(FrozenMechanism):
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> OddsRatioTest:
-        """The test of a spec, certified anew."""
         require_keys(core, keys(cls.spec_form.core), "mechanism")
         margins = Margins(core["rows"], core["columns"])
         return cls(margins, tradeoff_from_spec(core["tradeoff"]), core["adjacency"], core["noise"], core["exponent"])
@@ -358,7 +356,7 @@ class OddsRatioForm(ReleaseForm[OddsRatioTest, OddsRatioRelease]):
 
     def published(self, mechanism: OddsRatioTest, released: OddsRatioRelease) -> list[dict[str, Any]]:
         margins = mechanism.margins
-        return [told("row sums", list(margins.rows)), told("column sums", list(margins.columns))]
+        return [as_entry("row sums", list(margins.rows)), as_entry("column sums", list(margins.columns))]
 
     def rebuilt(self, mechanism: OddsRatioTest, content: Mapping[str, Any]) -> OddsRatioRelease:
         given = content["statistic"]

@@ -117,7 +117,6 @@ class OddsRatioFile(ProblemFile):
 
     @classmethod
     def form(cls) -> Schema:
-        """The sections of a whole file."""
         return record(
             {
                 "margins": MARGINS,

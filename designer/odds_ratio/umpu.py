@@ -112,7 +112,10 @@ def fisher_test(margins: Margins, alpha: object) -> Floats:
     1 above a threshold, a fraction at it, 0 below, with size exactly alpha: uniformly most powerful among unbiased tests.
     Raises `InvalidProblem` for a level that is not between 0 and 1.
 
-    margins: public. alpha: the level, between 0 and 1.
+    Parameters
+    ----------
+    margins : the public margins of the table.
+    alpha : the level, between 0 and 1.
 
     >>> fisher_test(Margins((2, 2), (2, 2)), 0.5).round(4).tolist()
     [0.0, 0.5, 1.0]
@@ -131,9 +134,10 @@ def fisher_test(margins: Margins, alpha: object) -> Floats:
 def fisher_p_value(margins: Margins, first: int) -> float:
     """Compute the p-value of the usual, not randomised, one-sided Fisher test: `P(X >= first)` at omega = 1; not private.
 
-    `first` may lie outside the support, as noisy counts do.
-
-    margins: public. first: x11, the first count.
+    Parameters
+    ----------
+    margins : the public margins of the table.
+    first : x11, the first count; it may lie outside the support, as noisy counts do.
 
     >>> round(fisher_p_value(Margins((2, 2), (2, 2)), 2), 4)
     0.1667

@@ -101,7 +101,7 @@ class Nearness(Immutable):
             least = self.least(self.boxes.gaps(level, a, b), self.boxes.low(level, a), self.boxes.low(level, b))
             return np.where(self.boxes.coincide(level, a, b) & (least == 0), -np.inf, -least) if positive else -least
 
-        return -self._highest(lambda left, right: -_told(along(left, right), positive), bound)
+        return -self._highest(lambda left, right: -_stated(along(left, right), positive), bound)
 
     def farthest(self, along: Along) -> float:
         """The largest float budget, up to `SLACK`, where all are finite."""
@@ -138,7 +138,7 @@ class Nearness(Immutable):
         return best
 
 
-def _told(budgets: Floats, positive: bool) -> Floats:
+def _stated(budgets: Floats, positive: bool) -> Floats:
     """Those above 0, or all."""
     return budgets[budgets > 0] if positive else budgets
 

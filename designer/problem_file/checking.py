@@ -115,11 +115,16 @@ def check_records(
     """Check records that a problem file asks about. It finds values that are not listed or missing, numbers that are unreadable
     or beyond their bounds, and entities with more rows than count.
 
-    problem: the path of a problem file, or what `read_request` made of it. data: the path of a CSV or Parquet file, a data
-    frame, a mapping of columns, or an Ibis table. entity, rows_per_entity: as for a release; 1 row where no number is given.
-    delimiter, decimal, thousands: of a CSV file. What a release makes of such records: docs/theory/entities.md. The report is
-    confidential. Nothing is spent. Raises `InvalidProblem` for
-    files and columns that are not there.
+    What a release makes of such records: docs/theory/entities.md. The report is confidential. Nothing is spent. Raises
+    `InvalidProblem` for files and columns that are not there.
+
+    Parameters
+    ----------
+    problem : the path of a problem file, or what `read_request` made of it.
+    data : the path of a CSV or Parquet file, a data frame, a mapping of columns, or an Ibis table.
+    entity : the column that says whose row it is, as for a release.
+    rows_per_entity : how many rows of each entity count; 1 where no number is given.
+    delimiter, decimal, thousands : of a CSV file.
     """
     request = problem if isinstance(problem, ProblemFile) else read_request(problem)
     listing = request.listing()
@@ -151,8 +156,13 @@ def check_counts(
     """Check a CSV file of counts that a problem file asks about. It finds cells that are no whole numbers from 0, rows that
     name no element, and elements that are named twice or not at all. Each comes with its lines.
 
-    problem: as in `check_records`. path, column: the file, and its column of counts. delimiter, decimal, thousands: how it is
-    written. The report is confidential. Nothing is spent. Raises `InvalidProblem` for files and columns that are not there.
+    The report is confidential. Nothing is spent. Raises `InvalidProblem` for files and columns that are not there.
+
+    Parameters
+    ----------
+    problem : as in `check_records`.
+    path, column : the CSV file, and its column of counts.
+    delimiter, decimal, thousands : how it is written.
     """
     request = problem if isinstance(problem, ProblemFile) else read_request(problem)
     file, marks = Path(path), Marks(delimiter, decimal, thousands)

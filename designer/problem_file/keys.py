@@ -112,12 +112,10 @@ class Form(Generic[Made]):
 
     @property
     def schema(self) -> Schema:
-        """The form of the section."""
         return section_of(self.needed, (*self.free, *self.beside), **self.rules)
 
     @property
     def keys(self) -> set[str]:
-        """The names of all its keys."""
         return {each.name for key in (*self.needed, *self.free, *self.beside) for each in key.both}
 
     @property

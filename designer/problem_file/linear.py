@@ -216,7 +216,6 @@ class LinearReader(RelationReader, Reader):
         return made if named is None else Workload(made.matrix, named)
 
     def drawn(self, _: str, queries: int, seed: int, size: int | None = None, kind: str = "real") -> Workload:
-        """Random queries."""
         return Workload.random(queries, self._size(size), kind, seed)
 
     def spans(self, section: str, key: str) -> tuple[list[int], list[int]]:
@@ -352,7 +351,6 @@ STRUCTURED = "designer.domains.structured_file:StructuredFile"  # of workloads w
 
 
 def workloads() -> tuple[Form[Any], ...]:
-    """All forms of [workload]."""
     return (*MATRICES, *(form for file in at_addresses([STRUCTURED]) for form in file.reader.forms()))
 
 

@@ -208,7 +208,6 @@ class RelationReader(LinkedSections, ABC):
         return [element if type(element) is int else places[element] for element in given]
 
     def subsets(self, section: str, key: str) -> list[list[str]]:
-        """Lists of attributes."""
         groups: list[list[str]] = self.get(section, key, list)
         if not groups or not all(isinstance(group, list) and all(isinstance(a, str) for a in group) for group in groups):
             raise self.refuse(section, key, groups, 'give lists of attributes such as [["age"], ["sex", "race"]]')
@@ -233,7 +232,6 @@ class RelationReader(LinkedSections, ABC):
         return invariants.total(self.size)
 
     def metric(self) -> Relation:
-        """The relation named by `metric`."""
         if "metric" not in self.data["relation"]:
             raise self.without_a_metric()
         name = self.get("relation", "metric", str)
@@ -294,11 +292,9 @@ class RelationReader(LinkedSections, ABC):
         return self.part(self.get(section, key, dict), self.size, key)
 
     def parts(self, section: str, key: str) -> tuple[Metric, ...]:
-        """The metrics that a combination combines."""
         return tuple(self.part(given, self.size, f"{key}[{i}]") for i, given in enumerate(self.get(section, key, list)))
 
     def parts_by_attribute(self, section: str, key: str) -> dict[str, Metric]:
-        """A metric for each attribute of the domain."""
         given = self.get(section, key, dict)
         sizes = dict(zip(self.domain.attributes, self.domain.shape, strict=True))
         return {name: self.part(given[name], sizes.get(name, 1), f"{key}.{name}") for name in given}

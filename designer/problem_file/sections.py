@@ -271,7 +271,6 @@ class Sections:
         return np.array([numeric_column(self.table, name, path) for name in named])
 
     def texts(self, section: str, key: str) -> list[str]:
-        """A list of texts."""
         listed: list[str] = self.get(section, key, list)
         if not all(isinstance(entry, str) for entry in listed):
             raise self.refuse(section, key, listed, "should be a list of texts in quotes")
@@ -322,7 +321,6 @@ class ExpectedValues:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns that are read."""
         return tuple(dict.fromkeys([*self.values, *self.numbers]))
 
     @property

@@ -109,7 +109,6 @@ class Start:
 
     @property
     def tables(self) -> str:
-        """A table for each column."""
         return ", ".join(f"[{names_of([column])}]" for column in self.categories)
 
     @property
@@ -210,7 +209,7 @@ law = "permute_and_flip"
 
 
 def _mwem(start: Start) -> str:
-    return f"""{_asked(start)}
+    return f"""{_synthetic(start)}
 # Rounds of a choice and a measurement; left out, as many as make the proven bound least.
 [mwem]
 selection = "permute_and_flip"
@@ -219,7 +218,7 @@ output = "replay"
 
 
 def _small_db(start: Start) -> str:
-    return f"""{_asked(start)}
+    return f"""{_synthetic(start)}
 # One of all histograms of so few records is chosen: few cells and few queries only.
 [small_db]
 size = {left("the number of synthetic records, such as 10")}
@@ -231,7 +230,7 @@ exponent = 0
 """
 
 
-def _asked(start: Start) -> str:
+def _synthetic(start: Start) -> str:
     return f"""{start.domain}
 # What the synthetic records should answer well: one table for each column; ["a", "b"] is the table of both.
 [workload]

@@ -44,7 +44,7 @@ class Judged(Separable, Protocol):
 
 
 @dataclass(frozen=True)
-class _Given:
+class _Slack:
     """How far soft constraints give way in all, in parts of their size, 1 / weight.
 
     slacks: at the best point that was found, entry by entry; total: their sum. least: no point needs less, -inf where nothing
@@ -114,7 +114,7 @@ def _called(stated: OwnConstraint, text: Callable[[Any], str]) -> str:
 
 def _give_way(
     program: Judged, firm: Sequence[OwnConstraint], soft: Sequence[OwnConstraint], close: float = ROUGH
-) -> _Given | None:
+) -> _Slack | None:
     """The slacks of least sum with which all hold, sizes taken where the program starts; None where no solver has values."""
     best, kept = None, {}
     for found in _answers(program, firm, soft):
@@ -128,13 +128,13 @@ def _give_way(
     return best
 
 
-def _better(one: _Given, other: _Given) -> _Given:
+def _better(one: _Slack, other: _Slack) -> _Slack:
     """The point of one and the multipliers of the other: each is a bound by itself."""
     upper, lower = min(one, other, key=lambda given: given.total), max(one, other, key=lambda given: given.least)
     return replace(lower, slacks=upper.slacks, total=upper.total)
 
 
-def _answers(program: Judged, firm: Sequence[OwnConstraint], soft: Sequence[OwnConstraint]) -> Iterator[_Given]:
+def _answers(program: Judged, firm: Sequence[OwnConstraint], soft: Sequence[OwnConstraint]) -> Iterator[_Slack]:
     """What each solver finds, in units that follow its answers; the values are in the variables."""
     for solver, options in SOLVERS.items():
         program.start()
@@ -153,7 +153,7 @@ def _answers(program: Judged, firm: Sequence[OwnConstraint], soft: Sequence[OwnC
 
 def _measured(
     program: Judged, answer: SolverAnswer, firm: Sequence[OwnConstraint], soft: Sequence[OwnConstraint], weights: list[Floats]
-) -> _Given:
+) -> _Slack:
     """Both bounds of one answer; no total where the pairs or what is firm do not hold at it."""
     slacks = [stated.slack(weight) for stated, weight in zip(soft, weights, strict=True)]
     off = max((stated.violation() for stated in firm), default=0.0)
@@ -174,7 +174,7 @@ def _measured(
         least = lagrangian_bound((*answer.constraints, *terms), program.variables, program.least_linear)
         alone = lagrangian_bound((*answer.constraints[len(program.privacy) :], *terms), program.variables, wide)
     total = float(sum(slack.sum() for slack in slacks)) if holds else np.inf
-    return _Given(slacks, weights, total, -np.inf if least is None else least, -np.inf if alone is None else alone, multipliers)
+    return _Slack(slacks, weights, total, -np.inf if least is None else least, -np.inf if alone is None else alone, multipliers)
 
 
 def _needed(program: Judged, some: Sequence[OwnConstraint]) -> list[OwnConstraint]:

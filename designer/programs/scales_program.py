@@ -445,7 +445,6 @@ class CappedProgram(BoxProgram):
 
     @property
     def cap(self) -> float:
-        """How many sides the ball allows together."""
         return self._cap
 
     @property

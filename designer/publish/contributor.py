@@ -35,7 +35,7 @@ NOT_PROVEN = "not proven"
 
 
 @dataclass(frozen=True)
-class Told:
+class Topic:
     """A short answer for the first screen, a sentence with the details, and the pieces of the section behind it."""
 
     answer: str
@@ -80,11 +80,11 @@ class Contributor(ABC, Generic[M]):
     sketches: ClassVar[Mapping[str, ProofSketch]]
 
     @abstractmethod
-    def published(self, made: M) -> Told:
+    def published(self, made: M) -> Topic:
         """What a release consists of."""
 
     @abstractmethod
-    def accuracy(self, made: M) -> Told:
+    def accuracy(self, made: M) -> Topic:
         """How far released numbers are from the truth."""
 
     def elements(self, made: M) -> Sequence[str]:

@@ -28,7 +28,7 @@ from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribu
 from designer.base.progress import each_of, step
 from designer.base.version import VERSION
 from designer.certificate.implicit_rows import LARGE
-from designer.designing.auto import CHEAP, SEVERAL, Way, chosen_families, estimated, units_of, ways_of
+from designer.designing.auto import CHEAP, SEVERAL, FamilyRun, chosen_families, estimated, runs_for, units_of
 from designer.designing.comparison import compare
 from designer.designing.design_result import Design
 from designer.designing.dispatch import design
@@ -36,7 +36,7 @@ from designer.designing.factor_search import largest_biases
 from designer.designing.family import Sizes
 from designer.designing.least_noise import PROGRAM_ROWS, least_half_widths, limit
 from designer.designing.printouts import loss_words, rank
-from designer.designing.stretching import certificate_work, stretched, stretches
+from designer.designing.rescale import certificate_work, stretched, stretches
 from designer.local.problem import ReportProblem
 from designer.problem.relation import Relation
 from designer.problem_file.forms import ProblemFile
@@ -91,7 +91,7 @@ class Explorer:
     effort: str
     choices: dict[str, tuple[str, ...]]
     base: dict[str, Design[Any]]
-    ways: dict[str, Way | None] = field(default_factory=dict)
+    ways: dict[str, FamilyRun | None] = field(default_factory=dict)
     work: dict[str, float] = field(default_factory=dict)
     telling: dict[str, float] = field(default_factory=dict)
     skipped: set[tuple[str, int]] = field(default_factory=set)
@@ -100,7 +100,6 @@ class Explorer:
 
     @cached_property
     def problem(self) -> Any:
-        """At the numbers of the file."""
         return self.request.compared
 
     @cached_property
@@ -323,13 +322,13 @@ def _compare(found: Explorer, families: Sequence[str] | None) -> None:
                 found.work[name], found.ways[name] = counted.spent, None
         return
     if families is not None:
-        for way in each_of(ways_of(chosen_families(families), problem), "families"):
+        for way in each_of(runs_for(chosen_families(families), problem), "families"):
             with suppress(Refusal, ArithmeticError, ValueError, OutOfWork), within() as counted:
                 found.base[way.name] = design(problem, way.family.name, effort=effort, **way.options)
                 found.work[way.name], found.ways[way.name] = counted.spent, way
         return
     compared, known = compare(problem, effort=effort), chosen_families()
-    tried = [*ways_of(known, problem), *(Way(family, {}) for family in known)]
+    tried = [*runs_for(known, problem), *(FamilyRun(family, {}) for family in known)]
     cut = {row["family"] for row in compared.rows if row["cut"]}
     for way in tried:
         if way.name in compared.designs and way.name not in found.ways:
@@ -366,7 +365,7 @@ def _floor(problem: Any, designs: Mapping[str, Design[Any]]) -> list[str]:
     return [*each, "" if found is None else at_least(found.value)]
 
 
-def _told(problem: Any, request: ProblemFile) -> list[dict[str, str]]:
+def _quantities(problem: Any, request: ProblemFile) -> list[dict[str, str]]:
     """What is told of every design: of what, in which unit, and what the number is."""
     together = {"name": "all answers together", "unit": "", "words": loss_words(problem)}
     if isinstance(problem, ReportProblem):
@@ -414,7 +413,7 @@ def _plain(found: Explorer, points: list[dict[str, Any]]) -> dict[str, Any]:
             }
             for place, names in enumerate(same.values())
         ],
-        "answers": _told(problem, found.request),
+        "answers": _quantities(problem, found.request),
         "more": max(0, len(problem.workload.queries) - ANSWERS) if isinstance(problem, Problem) else 0,
         "records": RECORDS,
         "made_up": _made_up(problem),

@@ -18,7 +18,7 @@ from designer.local.mechanism import THEOREM, Channel
 from designer.odds_ratio.mechanism import THEOREM as OF_ODDS_RATIOS
 from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.publish.content import Piece, Prose, Sheet, named, some, verbatim_of
-from designer.publish.contributor import POISSON, ROWS, Contributor, ProofSketch, Told, listed
+from designer.publish.contributor import POISSON, ROWS, Contributor, ProofSketch, Topic, listed
 from designer.publish.meanings import Meaning, above, off_by, percent
 from designer.selection.mechanism import THEOREM as OF_SELECTIONS
 from designer.selection.mechanism import Selection
@@ -89,22 +89,22 @@ class SelectedCandidates(Contributor[Selection]):
     def about_whom(self, made: Selection) -> str:
         return "Records that a public score is computed from"
 
-    def published(self, made: Selection) -> Told:
+    def published(self, made: Selection) -> Topic:
         sentence = (
             f"The name of one candidate, and no number; the score is "
             f"{verbatim_of(made.score.sentence(), 'guarantee.mechanism')}."
         )
         law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
         first = listed(made.score.candidates, "candidates")
-        return Told(f"One of {counted(len(made.score.candidates), 'candidate')}", sentence, (Prose(sentence), *first, law))
+        return Topic(f"One of {counted(len(made.score.candidates), 'candidate')}", sentence, (Prose(sentence), *first, law))
 
-    def accuracy(self, made: Selection) -> Told:
+    def accuracy(self, made: Selection) -> Topic:
         bound = made.shortfall_bound(0.05)
         details = (
             f"95 % of the time the score of the chosen candidate is at most {above(bound)} below the best score, whatever the "
             "data are."
         )
-        return Told(f"within {above(bound)} of the best score", details, (Prose(details),))
+        return Topic(f"within {above(bound)} of the best score", details, (Prose(details),))
 
     def open_points(self, made: Selection) -> tuple[str, ...]:
         return ("Whether the candidates and their targets were chosen without looking at the data.",)
@@ -121,23 +121,23 @@ class TestsOfOddsRatios(Contributor[OddsRatioTest]):
         total = sum(made.margins.rows)
         return f"{counted(total, 'record')} with two answers each, in a table of two rows and two columns"
 
-    def published(self, made: OddsRatioTest) -> Told:
+    def published(self, made: OddsRatioTest) -> Topic:
         sentence = (
             "One noisy count, from which p-values and limits for the odds ratio follow. The sums of rows and columns are exact."
         )
         law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
-        return Told("One noisy count of a table of two rows and two columns", sentence, (Prose(sentence), law))
+        return Topic("One noisy count of a table of two rows and two columns", sentence, (Prose(sentence), law))
 
-    def accuracy(self, made: OddsRatioTest) -> Told:
+    def accuracy(self, made: OddsRatioTest) -> Topic:
         deviation = made.law.standard_deviation()
         if deviation is None:
             told = "The noise has no finite standard error; p-values and limits take its law into account."
-            return Told("p-values are valid for every table", told, (Prose(told),))
+            return Topic("p-values are valid for every table", told, (Prose(told),))
         details = (
             f"The noise of the count has a standard error of {above(deviation)}. P-values and limits take the noise into "
             "account: they are valid for every table with these margins."
         )
-        return Told(f"standard error {above(deviation)} of the count", details, (Prose(details),))
+        return Topic(f"standard error {above(deviation)} of the count", details, (Prose(details),))
 
     def rows(self, made: OddsRatioTest, bound: int | None = None) -> list[tuple[Meaning, Cost | None]]:
         """A tradeoff function has no budget of its own: what it costs is its epsilon, or that of its rho."""
@@ -160,23 +160,23 @@ class Synthesised(Contributor[D]):
             f"{counted(made.records, 'record')}, a public number, each with one of {counted(len(self.elements(made)), 'value')}"
         )
 
-    def published(self, made: D) -> Told:
+    def published(self, made: D) -> Topic:
         queries = made.queries.workload.queries
         sentence = (
             f"A table of made-up counts of {counted(len(self.elements(made)), 'value')}, and its answers to "
             f"{counted(len(queries), 'query', 'queries')} ({some(queries)}). No record in it is one of the data."
         )
         law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
-        return Told("A synthetic table", sentence, (Prose(sentence), law))
+        return Topic("A synthetic table", sentence, (Prose(sentence), law))
 
-    def accuracy(self, made: D) -> Told:
+    def accuracy(self, made: D) -> Topic:
         bound, trivial = made.bound(0.05), made.records * made.queries.spread
         if not made.proves_bound:
             details = (
                 f"Of the mean over all rounds no answer is further off than {above(bound)}, 95 % of the time; for the output "
                 "that this spec releases nothing is proven."
             )
-            return Told("nothing is proven of this output", details, (Prose(details),))
+            return Topic("nothing is proven of this output", details, (Prose(details),))
         details = (
             f"95 % of the time no answer of the synthetic table is further off than {above(bound)}, whatever the data are."
         )
@@ -185,8 +185,8 @@ class Synthesised(Contributor[D]):
                 f" Any table with the right number of records is within {above(trivial)}, so this bound tells nothing; "
                 "answers may be far better than it."
             )
-            return Told("no bound that tells anything is proven", details, (Prose(details),))
-        return Told(f"every answer within {above(bound)}", details, (Prose(details),))
+            return Topic("no bound that tells anything is proven", details, (Prose(details),))
+        return Topic(f"every answer within {above(bound)}", details, (Prose(details),))
 
 
 class SynthesisedInRounds(Synthesised[MWEM]):
@@ -227,16 +227,16 @@ class OwnReports(Contributor[Channel]):
     def about_whom(self, made: Channel) -> str:
         return f"Persons who each report once, each with one of {counted(len(made.elements), 'value')}"
 
-    def published(self, made: Channel) -> Told:
+    def published(self, made: Channel) -> Topic:
         sentence = (
             f"One of {counted(len(made.reports), 'report')} from each person, drawn on that person's side: no trusted party "
             "sees the value."
         )
         law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
         first = listed(tuple(map(str, made.reports)), "reports")
-        return Told(f"One of {counted(len(made.reports), 'report')} for each person", sentence, (Prose(sentence), *first, law))
+        return Topic(f"One of {counted(len(made.reports), 'report')} for each person", sentence, (Prose(sentence), *first, law))
 
-    def accuracy(self, made: Channel) -> Told:
+    def accuracy(self, made: Channel) -> Topic:
         guess, before = made.best_guess, float(made.prior.max())
         details = (
             f"On average over the stated prior a report loses {above(made.loss)}, and over the worst value "
@@ -246,7 +246,7 @@ class OwnReports(Contributor[Channel]):
             f"Who knows the prior and sees one report guesses the value in at most {percent(guess)} of all cases; without the "
             f"report, in {percent(before)}."
         )
-        return Told(f"a loss of {above(made.loss)} on average", details, (Prose(details), Prose(attacker)))
+        return Topic(f"a loss of {above(made.loss)} on average", details, (Prose(details), Prose(attacker)))
 
     def open_points(self, made: Channel) -> tuple[str, ...]:
         return (
@@ -314,7 +314,7 @@ class MarginalTables(Contributor[MarginalMechanism]):
     def about_whom(self, made: MarginalMechanism) -> str:
         return _attributes_of(made)
 
-    def published(self, made: MarginalMechanism) -> Told:
+    def published(self, made: MarginalMechanism) -> Topic:
         tables, cells = len(made.workload.subsets), int(made.workload.cells.sum())
         sentence = (
             "Each table counts the records by the values of some attributes. All tables come from the same noisy numbers, so "
@@ -322,7 +322,7 @@ class MarginalTables(Contributor[MarginalMechanism]):
         )
         return _law_of(made, f"{counted(tables, 'noisy table')} with {counted(cells, 'cell')} in all", sentence)
 
-    def accuracy(self, made: MarginalMechanism) -> Told:
+    def accuracy(self, made: MarginalMechanism) -> Topic:
         variances = [made.variances_of(place) for place in range(min(ROWS, len(made.workload.subsets)))]
         errors, sizes = [math.sqrt(float(own.max())) for own in variances], [own.size for own in variances]
         return _told(made, sizes, errors, len(made.workload.subsets), "table")
@@ -336,7 +336,7 @@ class ProductQueries(Contributor[StructuredMechanism]):
     def about_whom(self, made: StructuredMechanism) -> str:
         return _attributes_of(made)
 
-    def published(self, made: StructuredMechanism) -> Told:
+    def published(self, made: StructuredMechanism) -> Topic:
         sentence = (
             f"{counted(made.measured, 'noisy whole number')}, from which anybody puts the answers together; each asks how many "
             "records have certain values, or ranges of values, of some attributes."
@@ -344,7 +344,7 @@ class ProductQueries(Contributor[StructuredMechanism]):
         terms = counted(len(made.workload.terms), "group")
         return _law_of(made, f"{counted(made.workload.count, 'noisy answer')} in {terms}", sentence)
 
-    def accuracy(self, made: StructuredMechanism) -> Told:
+    def accuracy(self, made: StructuredMechanism) -> Topic:
         sizes = made.workload.counts
         errors = [math.sqrt(float(e) / n) for e, n in zip(made.term_errors, sizes, strict=True)]
         return _told(made, sizes, errors, len(sizes), "group")
@@ -354,13 +354,13 @@ def _attributes_of(made: DomainMechanism[Any, Any]) -> str:
     return f"Records with {counted(len(made.workload.domain.attributes), 'attribute')}"
 
 
-def _law_of(made: DomainMechanism[Any, Any], answer: str, sentence: str) -> Told:
+def _law_of(made: DomainMechanism[Any, Any], answer: str, sentence: str) -> Topic:
     """What is published, with the law of its noise."""
     law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
-    return Told(answer, sentence, (Prose(sentence), law))
+    return Topic(answer, sentence, (Prose(sentence), law))
 
 
-def _told(made: DomainMechanism[Any, Any], sizes: Sequence[int], errors: list[float], tables: int, kind: str) -> Told:
+def _told(made: DomainMechanism[Any, Any], sizes: Sequence[int], errors: list[float], tables: int, kind: str) -> Topic:
     """The accuracy of tables, whose name is that of their attributes: the noise of one cell."""
     rows = tuple(
         (" x ".join(map(named, made.workload.names_of(k))) or "all records", f"{size:,}", off_by(e) if e else "0, exact")
@@ -379,4 +379,4 @@ def _told(made: DomainMechanism[Any, Any], sizes: Sequence[int], errors: list[fl
         f"The noise of a number has a standard error of {off_by(least)} to {off_by(most)}. About 95 % of the time a number is "
         "within two standard errors of the truth."
     )
-    return Told(f"standard error {off_by(most)} at most", details, (Prose(details), sheet))
+    return Topic(f"standard error {off_by(most)} at most", details, (Prose(details), sheet))

@@ -18,7 +18,7 @@ from designer.mechanism.interface import Mechanism, ball_words, delta_words
 from designer.mechanism.staircase import THEOREM as OF_STAIRCASES
 from designer.problem.relation import Indices
 from designer.publish.content import Entries, Piece, Prose, Sheet, named, verbatim_of
-from designer.publish.contributor import POISSON, Contributor, ProofSketch, Told, listed, shown_rows
+from designer.publish.contributor import POISSON, Contributor, ProofSketch, Topic, listed, shown_rows
 from designer.publish.meanings import off_by
 
 MOST_UNITS = 3  # of the first screen
@@ -161,7 +161,7 @@ class LinearQueries(Contributor[Mechanism]):
     def elements(self, made: Mechanism) -> Sequence[str]:
         return made.workload.elements
 
-    def published(self, made: Mechanism) -> Told:
+    def published(self, made: Mechanism) -> Topic:
         queries, elements = made.workload.shape
         exact = f", {counted(len(made.exact), 'of them', 'of them')} without any noise" if made.exact else ""
         sentence = (
@@ -172,34 +172,34 @@ class LinearQueries(Contributor[Mechanism]):
         )
         first = listed(made.workload.queries, "answers")
         law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
-        return Told(f"{counted(queries, 'noisy answer')}{exact}", sentence, (Prose(sentence), *first, law))
+        return Topic(f"{counted(queries, 'noisy answer')}{exact}", sentence, (Prose(sentence), *first, law))
 
-    def accuracy(self, made: Mechanism) -> Told:
+    def accuracy(self, made: Mechanism) -> Topic:
         errors = _standard_errors(made)
         margins, reason = _margins(made)
         noisy = np.flatnonzero(errors > 0)
         sheet = _accuracy_sheet(made, errors, margins)
         if not len(noisy):
-            return Told(f"Exact: no answer gets any noise{_bias(made)}", "", (sheet,))
+            return Topic(f"Exact: no answer gets any noise{_bias(made)}", "", (sheet,))
         if margins is None:
             details = f"How far off an answer is 95 % of the time is not proven: {named(reason, 300)}"
-            return Told(f"standard error {_of_each_unit(made, errors, noisy)}{_bias(made)}", details, (Prose(details), sheet))
+            return Topic(f"standard error {_of_each_unit(made, errors, noisy)}{_bias(made)}", details, (Prose(details), sheet))
         unit, worst = _common_unit(made, noisy), int(noisy[np.argmax(margins[noisy])])
         if unit is None and len(noisy) > 1:
             details = (
                 "95 % of the time an answer is at most so far off as its row says; answers of different units have no typical "
                 "error."
             )
-            return Told(f"±{_of_each_unit(made, margins, noisy)}", details, (Prose(details), sheet))
+            return Topic(f"±{_of_each_unit(made, margins, noisy)}", details, (Prose(details), sheet))
         typical, unit = off_by(np.median(margins[noisy])), _unit(made, made.workload.queries[worst])
         if typical == off_by(margins[worst]):
-            details = f"95 % of the time an answer is at most {typical} off, whichever it is.{_together(made, noisy)}"
-            return Told(f"±{typical}{unit} for each answer", details, (Prose(details), sheet))
+            details = f"95 % of the time an answer is at most {typical} off, whichever it is.{_joint_margin(made, noisy)}"
+            return Topic(f"±{typical}{unit} for each answer", details, (Prose(details), sheet))
         details = (
             f"95 % of the time an answer is at most {typical} off (the median of all answers); for the least accurate, "
-            f"{named(made.workload.queries[worst])}, {off_by(margins[worst])}.{_together(made, noisy)}"
+            f"{named(made.workload.queries[worst])}, {off_by(margins[worst])}.{_joint_margin(made, noisy)}"
         )
-        return Told(f"±{typical}{unit} for a typical answer", details, (Prose(details), sheet))
+        return Topic(f"±{typical}{unit} for a typical answer", details, (Prose(details), sheet))
 
     def certificate(self, made: Mechanism) -> tuple[Piece, ...]:
         (pairs,) = super().certificate(made)
@@ -272,7 +272,7 @@ def _margins(made: Mechanism) -> tuple[Floats | None, str]:
         return None, str(refusal)
 
 
-def _together(made: Mechanism, noisy: Indices) -> str:
+def _joint_margin(made: Mechanism, noisy: Indices) -> str:
     """How far off all answers with noise are at most, together, in a sentence; nothing for one, for very many, and where it is
     not proven. noisy: their places."""
     if not 1 < len(noisy) <= TOGETHER:

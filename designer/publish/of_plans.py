@@ -13,7 +13,7 @@ from designer.accounts.composition.cost_record import cost_of_entity
 from designer.base.display import closest, counted
 from designer.base.errors import InvalidProblem
 from designer.publish.content import Entries, Listing, Piece, Prose, Sheet, named, some, verbatim_of
-from designer.publish.contributor import POISSON, ROWS, Contributor, ProofSketch, Told, Worst, epsilon_delta, left_out_note
+from designer.publish.contributor import POISSON, ROWS, Contributor, ProofSketch, Topic, Worst, epsilon_delta, left_out_note
 from designer.publish.meanings import Meaning, Risk, above, off_by
 from designer.tables.measure import MOST_UNITS
 from designer.tables.plan import TablePlan
@@ -71,13 +71,13 @@ class QueriesOfTables(Contributor[TablePlan]):
         columns = sorted({measure.column for measure in made.measures})
         return f"Records of a table{f' with amounts in {some(columns)}' if columns else ''}"
 
-    def published(self, made: TablePlan) -> Told:
+    def published(self, made: TablePlan) -> Topic:
         found = any(level.selection for level in made.levels)
         sentence = "Counts, sums, averages or quantiles of the records, by group, each with noise." + (
             " Which groups there are is found with noise, too: small groups stay out." if found else ""
         )
         terms = tuple(verbatim_of(readable(query.sentence()), "guarantee.mechanism", 600) for query in made.queries[:ROWS])
-        return Told(
+        return Topic(
             f"{counted(len(made.queries), 'noisy table')}, one for each query", sentence, (Prose(sentence), Listing(terms))
         )
 
@@ -112,7 +112,7 @@ class QueriesOfTables(Contributor[TablePlan]):
         who = "one record is" if bound is None else f"one entity is with {counted(bound, 'row')}, each"
         return Worst(f"{who} in the table or not, of the largest size that counts", known.cost)
 
-    def accuracy(self, made: TablePlan) -> Told:
+    def accuracy(self, made: TablePlan) -> Topic:
         owned = [(query, row) for query in made.queries[:ROWS] for row in _accuracy_rows(query)]
         rows = tuple(row for _, row in owned)
         left_out = f" The first {ROWS:,} of {len(made.queries):,} queries." if len(made.queries) > ROWS else ""
@@ -124,7 +124,7 @@ class QueriesOfTables(Contributor[TablePlan]):
         )
         first = "; ".join(f"{name} {told}{_unit(made, query)}" for query, (name, _, told) in owned[:MOST_NAMED])
         more = f"; and {counted(len(rows) - MOST_NAMED, 'more number')}" if len(rows) > MOST_NAMED else ""
-        return Told(f"standard error of {first}{more}", details, (Prose(details), sheet))
+        return Topic(f"standard error of {first}{more}", details, (Prose(details), sheet))
 
     def certificate(self, made: TablePlan) -> tuple[Piece, ...]:
         proof = made.privacy

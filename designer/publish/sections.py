@@ -40,7 +40,7 @@ from designer.publish.content import (
     named,
     verbatim_of,
 )
-from designer.publish.contributor import ROWS, Contributor, Told, listed, shown_rows
+from designer.publish.contributor import ROWS, Contributor, Topic, listed, shown_rows
 from designer.publish.meanings import above
 from designer.relations.records.row_unit import RowUnit
 
@@ -53,7 +53,7 @@ FROM_WHOM = (
 INVISIBLE_TO_ALL = "Whatever is computed from the release afterwards keeps the promise: nobody can undo the noise."
 
 
-def published(made: FrozenMechanism, told: Told) -> PageSection:
+def published(made: FrozenMechanism, told: Topic) -> PageSection:
     """What a release consists of, and the words of the maker."""
     said = made.about.lines()
     words = tuple(_split(line) for line in said)
@@ -67,7 +67,6 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def hidden(promise: Guarantee) -> PageSection:
-    """What is hidden, and from whom."""
     pairs = Entries(
         (
             ("What is protected", named(promise.unit, 1000)),
@@ -111,8 +110,7 @@ def unprotected(evidence: Evidence, contributor: Contributor[Any]) -> PageSectio
     return PageSection("unprotected", "What is not protected", (*exact, said, *contributor.exact_note(made)))
 
 
-def accuracies(told: Told) -> PageSection:
-    """How accurate each answer is."""
+def accuracies(told: Topic) -> PageSection:
     return PageSection("accuracy", "Accuracy", told.pieces)
 
 
@@ -300,7 +298,6 @@ def _cell(value: Any) -> str:
 
 
 def certificate(made: FrozenMechanism, contributor: Contributor[Any]) -> PageSection:
-    """The certificate in numbers."""
     return PageSection("certificate", "The certificate", contributor.certificate(made))
 
 
@@ -313,7 +310,6 @@ def proof(made: FrozenMechanism, contributor: Contributor[Any]) -> PageSection:
 
 
 def full_statement(promise: Guarantee) -> PageSection:
-    """The guarantee, letter by letter."""
     rows = [(name, verbatim_of(text, f"guarantee.{key}")) for name, key, text in _fields(promise)]
     return PageSection("statement", "The statement in full", (Entries(tuple(rows), verbatim=True),))
 

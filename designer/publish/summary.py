@@ -17,7 +17,7 @@ from designer.base.version import VERSION
 from designer.files.signatures import SignedBy
 from designer.problem.relation import RECORDS_PUBLIC
 from designer.publish.content import Evidence, Headline, named, some
-from designer.publish.contributor import Contributor, Told, Worst, guess_words, risk_words
+from designer.publish.contributor import Contributor, Topic, Worst, guess_words, risk_words
 from designer.publish.meanings import LARGEST, Meaning, Risk, shift
 from designer.publish.sections import open_points, signers
 from designer.tradeoff.costs import Cost
@@ -28,7 +28,7 @@ UNSAID = "A problem file states publisher, data and period under [about]."
 
 
 def headlines(
-    evidence: Evidence, contributor: Contributor[Any], published: Told, accuracy: Told, time: str
+    evidence: Evidence, contributor: Contributor[Any], published: Topic, accuracy: Topic, time: str
 ) -> tuple[Headline, ...]:
     """The lines of the first screen, in the order in which they are asked."""
     return (

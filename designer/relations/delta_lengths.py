@@ -32,7 +32,7 @@ MOST_ELEMENTS = 40_000  # 8 x 10^8 pairs: some minutes a scan
 
 
 @dataclass(frozen=True, eq=False)
-class Allowed(Relation):
+class AllowedLengths(Relation):
     """Every protected pair of `part`, those that others imply among them, with the length that `allowance` gives its budget."""
 
     part: Relation

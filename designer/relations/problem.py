@@ -89,7 +89,6 @@ class Problem(Displayed):
             )
 
     def _display_facts(self) -> Mapping[str, object]:
-        """The sizes, the notion, the loss, and the kind of relation."""
         asked = {**self.workload._display_facts(), "notion": self.notion, "delta": self.delta, "loss": self.loss}
         return {**asked, "relation": type(self.relation).__name__, "records": self.records}
 

@@ -18,7 +18,7 @@ from designer.base.answer_table import AnswerTable
 from designer.base.arrays import Floats
 from designer.base.checks import assign, count, positive, probability, shown
 from designer.base.display import HEAD, Displayed, printed
-from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, withholding
+from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.json_text import array, require_keys
 from designer.base.schema import PLACE, POSITIVE, ClosedList, Named, either, keys, needs_one_of, number, one_of, record, text
 from designer.certificate.agreement import RESTORE, ReleaseForm, ReleaseKeys
@@ -174,10 +174,9 @@ class Selection(TakesCounts["Choice"]):
 
     @property
     def universe(self) -> Universe:
-        """What counts are joined by."""
         return self.score.universe
 
-    @withholding
+    @hides_data_in_errors
     def _release_counts(self, given: NDArray[np.int64], /) -> Choice:
         return self._release_of(int(self._law(given).draw(1, self._release_entropy())[0]))
 
@@ -239,12 +238,10 @@ class Selection(TakesCounts["Choice"]):
         require_listed(self.relation)
 
     def core(self) -> dict[str, Any]:
-        """Everything that decides what the selection does."""
         return {"score": self.score.to_spec(), "relation": self.relation.to_spec(), "rate": self.rate, "law": self.law}
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> Selection:
-        """The selection of a spec, certified anew."""
         require_keys(core, keys(cls.spec_form.core), "mechanism")
         return cls(score_from_spec(core["score"]), relation_from_spec(core["relation"]), core["rate"], core["law"])
 
@@ -333,9 +330,13 @@ def best_selection(
 
 def largest_rate(score: Score, relation: Relation, constant: RateConstant = "range") -> float:
     """Find the largest private rate of a score, rounded towards privacy by less than one part in 10^11; see `best_selection`.
-
-    score: of the candidates; relation: what is hidden; constant: "range", or "theorem_3" for that of DX, which is never larger.
     Raises `InvalidProblem` where score and relation speak of different elements, `DesignFailed` where nothing moves.
+
+    Parameters
+    ----------
+    score : of the candidates.
+    relation : what is hidden.
+    constant : "range", or "theorem_3" for that of DX, which is never larger.
     """
     from designer.certificate.certificate import refuse_infinite, scale_up_to_private
 

@@ -37,7 +37,7 @@ from designer.base.schema import (
     text,
 )
 from designer.files.data_files import Table, read_table
-from designer.problem_file.asked import AskingReader, over_a_relation
+from designer.problem_file.counts_sections import AskingReader, over_a_relation
 from designer.problem_file.forms import ProblemFile
 from designer.problem_file.keys import FILE
 from designer.problem_file.linear import listing_of
@@ -210,7 +210,6 @@ class SelectionFile(ProblemFile):
 
     @classmethod
     def form(cls) -> Schema:
-        """The sections of a whole file."""
         return over_a_relation({"selection": noted(SELECTION_NOTE, either(*SELECTION_FORMS.values()))}, **TABLE_OR_WORKLOAD)
 
     def make(self, choices: Choices) -> Selection:

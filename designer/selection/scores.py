@@ -230,7 +230,6 @@ class Linear(Score):
         return np.asarray(answers - targets)
 
     def sentence(self) -> str:
-        """The formula."""
         return "the answer to the candidate's query less its public target"
 
 
@@ -252,7 +251,6 @@ class AbsoluteError(Score):
         return np.asarray(abs(answers - targets))
 
     def sentence(self) -> str:
-        """The formula."""
         return "the absolute error of the public target as an answer to the candidate's query"
 
 
@@ -284,7 +282,6 @@ class Closeness(AbsoluteError):
         return self.combine(given @ forms.T, self.targets), error
 
     def sentence(self) -> str:
-        """The formula."""
         return "minus the absolute difference of the answer to the candidate's query and its public target"
 
 
@@ -317,7 +314,6 @@ class RankError(Closeness):
         return np.asarray(-np.maximum(np.maximum(first, second), 0))
 
     def sentence(self) -> str:
-        """The formula."""
         return "minus the larger of what the answers to the candidate's two queries exceed their public targets by, or 0"
 
 
@@ -372,11 +368,9 @@ class LargestError(Score):
         return np.asarray(-abs(answers - targets).max(axis=1))
 
     def sentence(self) -> str:
-        """The formula."""
         return "minus the largest absolute error of the candidate's public answers over all queries"
 
     def to_spec(self) -> dict[str, Any]:
-        """Plain data, `kind` first."""
         return {**super().to_spec(), "candidates": list(self.candidates)}
 
 

@@ -134,11 +134,9 @@ class Tabulated(Score):
         return np.asarray(answers - targets)
 
     def sentence(self) -> str:
-        """The formula."""
         return f"a table over all histograms of {self.records} records"
 
     def to_spec(self) -> dict[str, Any]:
-        """Plain data, `kind` first."""
         return {**super().to_spec(), "records": self.records, "elements": list(self.elements)}
 
 
@@ -181,12 +179,10 @@ class Neighbours(Relation):
         return self.base.sentence()
 
     def to_spec(self) -> dict[str, Any]:
-        """Plain data, `kind` first."""
         return {"kind": self.kind, "base": self.base.to_spec(), "records": self.records}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Neighbours:
-        """From plain data."""
         return cls(read(spec["base"]), count(spec["records"], "records"))
 
 

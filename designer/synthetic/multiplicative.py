@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from designer.base.answer_table import ConfidenceLimits, symmetric_limits
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, count, positive, shown
-from designer.base.errors import InvalidProblem, InvalidSpec, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.schema import RATIONAL, Named, list_of, one_of, record
 from designer.certificate.certificate import PrivacyCertificate, settled_claim
 from designer.certificate.frozen import SpecForm, settle_claim
@@ -142,7 +142,6 @@ class MWEM(TakesCounts[SyntheticRelease]):
         return 4 / self.queries.spread**2
 
     def _statement(self) -> Guarantee:
-        """The statement of what is promised."""
         q, kept = self.queries, OUTPUTS[self.output].format(PASSES)
         words = (
             f"MWEM, {self.rounds} rounds: each chooses one of {len(q.weights)} queries by the {self.selection} law of its "
@@ -164,10 +163,9 @@ class MWEM(TakesCounts[SyntheticRelease]):
 
     @property
     def universe(self) -> Universe:
-        """What counts are joined by."""
         return self.queries.workload.universe
 
-    @withholding
+    @hides_data_in_errors
     def _release_counts(self, given: NDArray[np.int64], /) -> SyntheticRelease:
         return self._release_of(self._transcript(given, self._release_entropy()))
 
@@ -287,7 +285,6 @@ class MWEM(TakesCounts[SyntheticRelease]):
         require_listed(self.queries.relation)
 
     def core(self) -> dict[str, Any]:
-        """Everything that decides what the mechanism does."""
         return {
             "queries": self.queries.to_spec(),
             "records": self.records,
@@ -298,7 +295,6 @@ class MWEM(TakesCounts[SyntheticRelease]):
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> MWEM:
-        """The mechanism of a spec, certified anew."""
         queries, records = read_core(core, cls.spec_form.core)
         shares = tuple((_fraction(a), _fraction(b)) for a, b in core["shares"])
         return cls(queries, records, shares, core["selection"], core["output"])
@@ -313,7 +309,11 @@ def theorem_8(queries: LipschitzQueries, records: int, rounds: int) -> float:
 
     Holds with probability 1 - 2 T / K; B is the largest entry of P, which the paper takes to be at most 1.
 
-    queries: certified, with their constant c. records: n. rounds: T.
+    Parameters
+    ----------
+    queries : certified, with their constant c.
+    records : n, the public number.
+    rounds : T, from 1.
     """
     size, elements = queries.workload.shape
     largest = float(np.abs(queries.values).max())
@@ -347,12 +347,19 @@ def mwem(
     output: str = "average",
     choice: Fraction = Fraction(1, 2),
 ) -> MWEM:
-    """Build the MWEM of a problem with a public number of records.
+    """Build the MWEM of a problem. Raises `InvalidProblem` for a problem without a public number of records.
 
-    constant: "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1), or a number c. "optimal" for the least
-    bound, program (8) with the price of `preprocessing.mwem_price`, which wants constant answers for few records and refuses
-    those. rounds: None for the number that makes the bound least at that c. Raises `InvalidProblem` for a problem without a
-    public number of records.
+    Parameters
+    ----------
+    problem : with a public number of records.
+    rounds : None for the number that makes the bound least at that c.
+    constant
+        "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1), or a number c. "optimal" for the least
+        bound, program (8) with the price of `preprocessing.mwem_price`, which wants constant answers for few records and
+        refuses those.
+    selection : "exponential", or "permute_and_flip", which is never worse.
+    output : "average", "last" or "replay" of the rounds.
+    choice : the share of each round's budget that its choice spends.
     """
     if not isinstance(problem, Problem):
         raise InvalidProblem(f"problem: {shown(problem)} is none; give a `Problem` with its number of records.", value=problem)

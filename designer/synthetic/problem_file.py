@@ -29,7 +29,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.lazy_imports import at_address
 from designer.base.schema import COUNT, Schema, either, list_of, noted, number, one_of, record, text, whole
 from designer.certificate.guarantee import Optimality
-from designer.problem_file.asked import RECORDS, AskingReader, over_a_metric
+from designer.problem_file.counts_sections import RECORDS, AskingReader, over_a_metric
 from designer.problem_file.forms import ProblemFile
 from designer.problem_file.linear import listing_of
 from designer.problem_file.sections import Choices, ExpectedValues, naming
@@ -97,7 +97,6 @@ class SyntheticReader(AskingReader):
 
     @property
     def section(self) -> dict[str, Any]:
-        """The section of its kind."""
         found: dict[str, Any] = self.data.get(self.data["kind"], {})
         return found
 

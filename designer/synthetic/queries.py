@@ -285,7 +285,6 @@ class PriceOfSize:
         return PriceOfSize(self.heights[size - 1 : size], self.slopes[size - 1 : size])
 
     def best(self, c: float) -> int:
-        """The best m for this c."""
         return int(np.argmin(self.heights + c * self.slopes)) + 1
 
 
@@ -294,7 +293,10 @@ def mwem_price(problem: Problem, beta: float = 0.05) -> PriceOfSize:
 
     With probability 1 - beta; derivation in docs/theory/synthetic.md, 4. R is the largest range of a query.
 
-    problem: with a public number of records n. beta: the probability that the bound fails.
+    Parameters
+    ----------
+    problem : with a public number of records n.
+    beta : the probability that the bound fails.
     """
     queries, elements = problem.workload.shape
     rounds = np.arange(1, LONGEST + 1)
@@ -328,7 +330,9 @@ def theorem_6_price(problem: Problem, beta: float = 0.05) -> Price:
     """Compute DX Theorem 6: `(c n^2 gamma)^(1/3)`, gamma = 16 log N log K + 4 log(1 / beta), for ranges up to 1. Otherwise they
     are scaled.
 
-    problem: with a public number of records n. beta: the probability that the bound fails.
+    Parameters
+    ----------
+    problem, beta : as for `mwem_price`.
     """
     queries, elements = problem.workload.shape
     gamma = 16 * math.log(elements) * math.log(queries) + 4 * math.log(1 / beta)
@@ -394,10 +398,13 @@ def prepared(
 
 
 def preprocess(problem: Problem, price: Price, constant: str | float = "optimal") -> Preprocessed:
-    """Find the optimum of program (8) for a concave, increasing price of c; or the best P for another choice of c.
+    """Find the optimum of program (8) for a price of c, or the best P for another c. It bounds the largest error from above.
 
-    constant: "optimal", "unbiased" (c Q' = Q, the least c without bias), or a number.
-    The objective is an upper bound of the largest error.
+    Parameters
+    ----------
+    problem : with a public number of records.
+    price : concave and increasing in c.
+    constant : "optimal", "unbiased" (c Q' = Q, the least c without bias), or a number.
     """
     metric, n = closed_metric(problem), records_of(problem)
     envelope = defect(problem.workload.dense(), metric)

@@ -60,7 +60,6 @@ class Synthetic:
     rounds: tuple[Round, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
         return {
             "histogram": self.histogram.tolist(),
             "answers": dict(zip(self.queries, self.answers.tolist(), strict=True)),
@@ -83,11 +82,9 @@ class SyntheticRelease(Synthetic, Tabular):
         return tables_in_order([AnswerTable("answers", ("query",), keys, self.answers, None)], self.law, self)
 
     def _display_facts(self) -> Mapping[str, object]:
-        """How many elements and answers, and the fingerprint."""
         return {"elements": len(self.histogram), "answers": len(self.answers), **super()._display_facts()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
         return {**super().to_dict(), "fingerprint": self.fingerprint, "guarantee": self.guarantee.to_dict()}
 
 
@@ -98,7 +95,6 @@ class SyntheticSimulation(Synthetic):
     stamp: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
         return {**super().to_dict(), "stamp": self.stamp}
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from designer.base.answer_table import ConfidenceLimits, symmetric_limits
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, count, positive, shown
-from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, withholding
+from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.schema import COUNT, Named, record
 from designer.certificate.certificate import PrivacyCertificate, settled_claim
 from designer.certificate.frozen import SpecForm, settle_claim
@@ -96,7 +96,6 @@ class SmallDB(TakesCounts[SyntheticRelease]):
         return ColumnSums.of(self.queries.integers, self.size)
 
     def _statement(self) -> Guarantee:
-        """The statement of what is promised."""
         words = (
             f"SmallDB: one of {len(self.candidates.answers)} distinct answer vectors of histograms of {self.size} records, "
             f"by the {self.selection} law of its largest error; the histogram is scaled to all records. Lipschitz constant c "
@@ -110,10 +109,9 @@ class SmallDB(TakesCounts[SyntheticRelease]):
 
     @property
     def universe(self) -> Universe:
-        """What counts are joined by."""
         return self.queries.workload.universe
 
-    @withholding
+    @hides_data_in_errors
     def _release_counts(self, given: NDArray[np.int64], /) -> SyntheticRelease:
         return self._release_of(self._draw(given, self._release_entropy()))
 
@@ -175,12 +173,10 @@ class SmallDB(TakesCounts[SyntheticRelease]):
         require_listed(self.queries.relation)
 
     def core(self) -> dict[str, Any]:
-        """Everything that decides what the mechanism does."""
         return {"queries": self.queries.to_spec(), "records": self.records, "size": self.size, "selection": self.selection}
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> SmallDB:
-        """The mechanism of a spec, certified anew."""
         queries, records = read_core(core, cls.spec_form.core)
         if type(core["size"]) is not int:
             raise InvalidSpec("size: must be a whole number.")

@@ -16,7 +16,7 @@ import numpy as np
 
 from designer.base.errors import InvalidSpec
 from designer.base.schema import NAMES, PLACE, list_of, number, record, text, whole
-from designer.certificate.agreement import BY_NAME, RESTORE, ReleaseForm, ReleaseKeys, told, whole_numbers
+from designer.certificate.agreement import BY_NAME, RESTORE, ReleaseForm, ReleaseKeys, as_entry, whole_numbers
 from designer.mechanism.composition import Composition, Protected
 from designer.problem.histogram import Universe
 from designer.synthetic.multiplicative import MWEM
@@ -64,7 +64,7 @@ class MultiplicativeForm(ReleaseForm[MWEM, SyntheticRelease]):
         names, step = mechanism.queries.workload.queries, mechanism.queries.step
         silent = (done for done in released.rounds if math.isinf(mechanism.queries.weights[done.query]))
         exact = {names[done.query]: done.steps * step for done in silent}
-        return [told("number of records", mechanism.records), *(told(name, value) for name, value in exact.items())]
+        return [as_entry("number of records", mechanism.records), *(as_entry(name, value) for name, value in exact.items())]
 
     def rebuilt(self, mechanism: MWEM, content: Mapping[str, Any]) -> SyntheticRelease:
         listed = content["rounds"]
@@ -97,7 +97,7 @@ class SmallDatabaseForm(ReleaseForm[SmallDB, SyntheticRelease]):
         return {**_answered(mechanism, released), "rounds": [], "candidate": int(places[0])}
 
     def published(self, mechanism: SmallDB, released: SyntheticRelease) -> list[dict[str, Any]]:
-        return [told("number of records", mechanism.records)]
+        return [as_entry("number of records", mechanism.records)]
 
     def rebuilt(self, mechanism: SmallDB, content: Mapping[str, Any]) -> SyntheticRelease:
         candidate = content["candidate"]
@@ -110,7 +110,6 @@ class SmallDatabaseForm(ReleaseForm[SmallDB, SyntheticRelease]):
 
 
 def _answered(mechanism: MWEM | SmallDB, released: SyntheticRelease) -> dict[str, Any]:
-    """What both forms have in common."""
     stated = released.to_dict()
     elements = list(mechanism.queries.workload.elements)
     return {"elements": elements, "histogram": stated["histogram"], "answers": stated["answers"]}

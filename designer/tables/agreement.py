@@ -195,5 +195,4 @@ def _projected(query: Aggregated, shared: Sequence[Key]) -> set[Labels]:
 
 
 def _begin(one: str, other: str) -> bool:
-    """Is one code the beginning of the other?"""
     return one.startswith(other) or other.startswith(one)

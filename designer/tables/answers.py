@@ -124,7 +124,6 @@ class TableRelease(Answers, Tabular):
         return tables_in_order([answer.table() for answer in self.answers.values()], self.law, self)
 
     def _display_facts(self) -> Mapping[str, object]:
-        """How many queries and answers, and the fingerprint."""
         return {
             "queries": len(self.answers),
             "answers": sum(len(own.keys) for own in self.answers.values()),

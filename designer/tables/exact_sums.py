@@ -50,7 +50,6 @@ def quick_rows(bound: int) -> float:
 
 
 def as_integers(column: Any) -> Any:
-    """A column of whole numbers as integers."""
     return column.cast("int64") if column.type().is_floating() else column
 
 

@@ -209,9 +209,14 @@ class Groups(Immutable):
 def hierarchy(columns: Sequence[str | Key], keys: Sequence[Sequence[object]], others: bool = True) -> tuple[Groups, ...]:
     """List the levels from everybody down to the groups: the first 0, 1, ..., n columns, with the parts of the public keys.
 
-    Below every group there is one more, `OTHERS`, of what the keys do not list there,
-    so that children add up to their parents (`tree`).
-    others: False leaves them out; then a record of an unlisted key counts in some levels and not in those below.
+    Below every group there is one more, `OTHERS`, of what the keys do not list there, so that children add up to their parents
+    (`tree`).
+
+    Parameters
+    ----------
+    columns : from coarse to fine.
+    keys : of the finest groups, public; one value for each column.
+    others : False leaves them out; then a record of an unlisted key counts in some levels and not in those below.
 
     >>> for level in hierarchy(["state", "county"], [["DE", 1], ["RI", 3]])[1:]:
     ...     print(level.keys)
@@ -231,9 +236,14 @@ def hierarchy(columns: Sequence[str | Key], keys: Sequence[Sequence[object]], ot
 
 
 def nested_codes(column: str, lengths: Sequence[int], codes: Sequence[str], others: bool = True) -> tuple[Groups, ...]:
-    """List the levels of a code by prefixes of rising lengths, each a key column, with the prefixes of the public codes.
+    """List the levels of a code by prefixes, each a key column, with the prefixes of the public codes.
 
-    others: as in `hierarchy`; False gives levels of one column each, of the prefixes alone.
+    Parameters
+    ----------
+    column : of the codes.
+    lengths : of the prefixes, rising.
+    codes : all that are public.
+    others : as in `hierarchy`; False gives levels of one column each, of the prefixes alone.
 
     >>> wide, fine = nested_codes("naics", [2, 3], ["111", "23"])
     >>> wide.keys

@@ -390,10 +390,15 @@ def consistent_margins(answers: Sequence[Answer], nested: Sequence[str] = ()) ->
     """Make answers agree in all sums that they share, by least weighted squares. They come with their variances, and how far
     they were moved (`post_processing`).
 
-    nested: the names of key columns of which each divides the one before (state, county); an answer has the first few of them.
-    All its other key columns cross them. Each answer lists all combinations of its groups and labels, and every record is in
-    one group of every answer. List complete keys, because what no group counts is taken for noise. Post-processing: as private
-    as what it is computed from. InvalidProblem where combinations are missing, or cells of a group have noise of their own.
+    List complete keys, because what no group counts is taken for noise. Post-processing: as private as what it is computed
+    from. InvalidProblem where combinations are missing, or cells of a group have noise of their own.
+
+    Parameters
+    ----------
+    answers : each lists all combinations of its groups and labels, and every record is in one group of each.
+    nested
+        the names of key columns of which each divides the one before (state, county); an answer has the first few of them.
+        All its other key columns cross them.
 
     >>> from designer.tables import Answer
     >>> one = Answer("a", ("sex",), (("f",), ("m",)), np.array([3.0, 5.0]), np.array([1.0, 1.0]))

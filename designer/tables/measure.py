@@ -186,7 +186,6 @@ class Measure(Immutable):
 
 @cache
 def _floor() -> Any:
-    """FLOOR of a float, a float."""
     import ibis
 
     def of_one(value: Any) -> Any:

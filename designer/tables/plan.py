@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from designer.base.answer_table import AnswerTable, ConfidenceLimits
 from designer.base.arrays import Floats
 from designer.base.checks import assign, count, rational, rational_from
-from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, hides_data_in_errors
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, RATIONAL, Named, keys, list_of, needs_one_of, noted, number, or_null, record, text
 from designer.certificate import frozen as facts
@@ -324,7 +324,7 @@ class TablePlan(FrozenMechanism):
     def _has_other_noise(self) -> bool:
         return any(isinstance(query, OtherNoise) for query in self.queries)
 
-    @withholding
+    @hides_data_in_errors
     def check(
         self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
@@ -332,7 +332,7 @@ class TablePlan(FrozenMechanism):
         super().check(data)
         require_there(self.columns, row_unit_of(unit, entity, rows_per_entity).present(_records(data), self.columns))
 
-    @withholding
+    @hides_data_in_errors
     def release(
         self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> TableRelease:
@@ -350,7 +350,7 @@ class TablePlan(FrozenMechanism):
         row = row.with_left_out(_records(data), facts.rate_of_left_out(self))
         return TableRelease(answers, stated, self.fingerprint, row=row, law=self)
 
-    @withholding
+    @hides_data_in_errors
     def simulate(
         self,
         size: int,
@@ -431,7 +431,6 @@ class TablePlan(FrozenMechanism):
         return cls(queries, splitting, core["rho"], core.get("constant"), rule_from(core))
 
     def _statement(self) -> Guarantee:
-        """The statement of what is promised."""
         flat = f"{self.constant} + " if self.constant else ""
         rows = "" if self.splitting is None else f"m(r) the rows of r after splitting at {self.splitting.threshold_words()}."
         split = rows and f" P(r) <= {flat}{self.rho} * m(r)^2, {rows}"

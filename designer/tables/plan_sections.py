@@ -304,7 +304,6 @@ class PlanParts(Reader):
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        """Measures by name."""
         return {name: self._measure(name, given) for name, given in self.named("measures").items()}
 
     def _measure(self, name: str, given: Mapping[str, Any]) -> Measure:
@@ -313,13 +312,11 @@ class PlanParts(Reader):
             return Measure(given.get("column", name), **own)
 
     def measure(self, section: str, key: str, name: str) -> Measure:
-        """The measure of a name."""
         self.require_known(section, key, name, [*self.measures], "[measures]")
         return self.measures[name]
 
     @cached_property
     def conditions(self) -> dict[str, Condition]:
-        """Conditions by name."""
         return {name: self._condition(name, given) for name, given in self.named("conditions").items()}
 
     def _condition(self, name: str, given: Mapping[str, Any]) -> Condition:
@@ -327,7 +324,6 @@ class PlanParts(Reader):
             return Condition(given["column"], given["op"], given.get("value"))
 
     def where(self, section: str, given: Mapping[str, Any]) -> tuple[Condition, ...]:
-        """The conditions that a section names."""
         for name in given.get("where", []):
             self.require_known(section, "where", name, [*self.conditions], "[conditions]")
         return tuple(self.conditions[name] for name in given.get("where", []))
@@ -439,7 +435,6 @@ class PlanParts(Reader):
 
     @cached_property
     def splitting(self) -> UnitSplitting | None:
-        """The splitting of [splitting], None without one."""
         if "splitting" not in self.data:
             return None
         with self.at("splitting"):
@@ -467,6 +462,5 @@ def key_column(given: Any) -> Key:
 
 
 def rows_of(table: Table) -> Iterator[dict[str, str]]:
-    """The rows of a public table."""
     for cells in zip(*table.values(), strict=True):
         yield dict(zip(table, cells, strict=True))

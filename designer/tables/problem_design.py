@@ -61,7 +61,6 @@ class LeastPlan:
 
     @property
     def mechanism(self) -> FrozenMechanism:
-        """The plan."""
         made: FrozenMechanism = self.design.mechanism
         return made
 

@@ -273,7 +273,6 @@ class OfMeasure:
 
     @property
     def step(self) -> Fraction:
-        """That of the measure."""
         return self.measure.step
 
     def amount(self, record: Mapping[str, Any]) -> int:
@@ -386,7 +385,6 @@ class Average(Query):
 
 
 def variance_to_spec(variance: Fraction | tuple[Fraction, ...] | VarianceBy) -> Any:
-    """Plain data."""
     if isinstance(variance, VarianceBy):
         return variance.to_spec()
     return [str(v) for v in variance] if isinstance(variance, tuple) else str(variance)
@@ -399,9 +397,13 @@ def with_value(where: tuple[Condition, ...], measure: Measure) -> tuple[Conditio
 
 
 def variance_for(threshold: object, rho: object) -> Fraction:
-    """Compute `T^2 / (2 rho)`: the variance at which a row of size T costs rho.
+    """Compute `T^2 / (2 rho)`: the variance at which a row of size T costs rho. Raises `InvalidProblem` for what is not
+    positive.
 
-    threshold: T, in the unit of the measure; rho: zCDP. Raises `InvalidProblem` for what is not positive.
+    Parameters
+    ----------
+    threshold : T, in the unit of the measure.
+    rho : of zCDP.
 
     >>> variance_for(50, "1/2")
     Fraction(2500, 1)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import frozen
 from designer.base.checks import shown
-from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate, withholding
+from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate, hides_data_in_errors
 from designer.base.frames import turned_by_pandas
 from designer.base.progress import announce
 from designer.base.version import VERSION, installing_with
@@ -152,10 +152,14 @@ def _record_of(groups: Groups, key: Labels) -> dict[str, object]:
 def consistent_levels(answers: Sequence[Answer], levels: Sequence[Groups]) -> tuple[Answer, ...]:
     """Compute the answers of all levels of a hierarchy, of least weighted squares: children add up to their parents.
 
-    answers: of one measure, such as `release["jobs by state"]`, for some or all of the levels, each once; levels: all of them,
-    coarse to fine. Returns an answer for each level, of levels that were not asked too, with variances, and with how far it was
-    moved (`post_processing`). Post-processing: as private as what it is computed from. InvalidProblem where an answer is of no
-    level, or the finest level was not asked.
+    Returns an answer for each level, of levels that were not asked too, with variances, and with how far it was moved
+    (`post_processing`). Post-processing: as private as what it is computed from. InvalidProblem where an answer is of no level,
+    or the finest level was not asked.
+
+    Parameters
+    ----------
+    answers : of one measure, such as `release["jobs by state"]`, for some or all of the levels, each once.
+    levels : all of them, coarse to fine.
 
     >>> from designer.tables import hierarchy
     >>> all_, state = hierarchy(["state"], [["DE"]])
@@ -189,7 +193,6 @@ def consistent_levels(answers: Sequence[Answer], levels: Sequence[Groups]) -> tu
 
 
 def _level_of(answer: Answer, levels: Sequence[Groups]) -> int:
-    """The level whose groups an answer is of."""
     for place, level in enumerate(levels):
         if isinstance(answer, Answer) and answer.keys == level.keys and len(answer.columns) == len(level.columns):
             return place
@@ -210,7 +213,7 @@ def _level_of(answer: Answer, levels: Sequence[Groups]) -> int:
 # Files as tables: Parquet and CSV on the embedded engine, which reads them in pieces and never needs to hold them.
 
 
-@withholding
+@hides_data_in_errors
 def open_table(
     path: str | Path,
     numbers: Sequence[str] = (),
@@ -242,7 +245,7 @@ def open_table(
     return _opened(path, lambda: _filled(engine, Path(path), kinds, marks, unlisted == REFUSE))
 
 
-@withholding
+@hides_data_in_errors
 def require_openable(path: str | Path, numbers: Sequence[str] = (), *, whole: Sequence[str] = (), delimiter: str = ",") -> None:
     """Refuse what `open_table` refuses for the names of files and of columns, which are public; no record is read."""
     _column_names(path, numbers, whole, delimiter)

@@ -101,12 +101,12 @@ def level_numbers(asked: Asked, table: Any) -> dict[Groups, Numbers]:
     found: dict[Groups, Numbers] = {}
     if not asked or not _rolls_up(table):
         return {level: _alone(level, parts_of(level, queries), table) for level, queries in asked.items()}
-    for levels in together(list(asked)):
+    for levels in joint_scans(list(asked)):
         found |= _scanned({level: asked[level] for level in levels}, table)
     return {level: found[level] for level in asked}
 
 
-def together(levels: Sequence[Groups]) -> list[list[Groups]]:
+def joint_scans(levels: Sequence[Groups]) -> list[list[Groups]]:
     """Levels by scans: those whose keys are among the keys of another, and those whose listed labels are few together."""
     scans: list[list[Groups]] = []
     for level in sorted(levels, key=lambda own: -len(own.columns)):

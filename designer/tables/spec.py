@@ -158,7 +158,6 @@ def cost_of_amounts(plan: TablePlan, amounts: Mapping[str, object]) -> Cost:
 
 
 def _pure_policies(plan: TablePlan) -> list[Policy]:
-    """The pure policies of the queries; all of them where the plan is pure."""
     return [query.pure_policy for query in plan.queries if isinstance(query, OtherNoise) and query.pure_policy is not None]
 
 

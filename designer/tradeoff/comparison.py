@@ -22,8 +22,8 @@ from designer.base.arrays import Floats
 from designer.base.checks import checked, rational_from, shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import RATIONAL, ClosedList, Named, either, of_kind, spec_of
+from designer.tradeoff.breakpoints import Kinks
 from designer.tradeoff.functions import EpsilonDelta, Gaussian, Group, LaplaceTradeoff, Tradeoff
-from designer.tradeoff.kinks import Kinks
 from designer.tradeoff.piecewise import PiecewiseLinear, below_tangents, ladder, piecewise_below
 from solvers.exact.balls import exp_ball, float_above_real, normal_cdf, rational_ball, sign
 
@@ -54,7 +54,10 @@ def compare_tradeoffs(first: Tradeoff, second: Tradeoff) -> StrengthComparison:
 
     With irrational numbers, differences below the first 4096 bits count as ties.
 
-    first: one tradeoff function. second: the other.
+    Parameters
+    ----------
+    first : one tradeoff function.
+    second : the other.
 
     >>> from designer.tradeoff.functions import EpsilonDelta
     >>> [compare_tradeoffs(EpsilonDelta(1), other).order.name for other in (EpsilonDelta(2), Gaussian.of(1))]
@@ -319,7 +322,10 @@ def sampled_epsilon(epsilon: object, rate: object) -> float:
 
     For records that appear or disappear (Li, Qardaji and Su 2012, Theorem 1).
 
-    epsilon: of the release about its sample. rate: the probability of each record, in [0, 1].
+    Parameters
+    ----------
+    epsilon : of the release about its sample.
+    rate : the probability of each record, in [0, 1].
     """
     power, share = rational_from(epsilon, "epsilon", 0), rational_from(rate, "rate", 0, 1)
     if power > 1 << 30 or share == 1:
@@ -332,8 +338,13 @@ def poisson_subsampled(
 ) -> Tradeoff:
     """State the promise of a release that sees a Poisson sample, for records that appear or disappear.
 
-    promise: of the release about its sample. rate: the probability of each record, in [0, 1]. Refused (`InvalidProblem`):
-    records that are replaced by others: no such simple pair is proven for them.
+    Refused (`InvalidProblem`): records that are replaced by others: no such simple pair is proven for them.
+
+    Parameters
+    ----------
+    promise : of the release about its sample.
+    rate : the probability of each record, in [0, 1].
+    relation : "add_remove"; "replace_one" is refused.
     """
     if relation != "add_remove":
         raise InvalidProblem(

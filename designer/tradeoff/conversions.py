@@ -116,7 +116,10 @@ _ALL_IN_ALL = 2**9  # pure budgets from which rho is epsilon: tanh is 1 in every
 def gdp_delta(mu: object, epsilon: object) -> float:
     """Find the least delta of mu-GDP at epsilon (Balle and Wang 2018, Theorem 8), rounded up.
 
-    mu: of Gaussian privacy, at least 0. epsilon: at least 0.
+    Parameters
+    ----------
+    mu : of Gaussian privacy, at least 0.
+    epsilon : at least 0.
 
     >>> gdp_delta(1, 1)
     0.12693673750664397
@@ -128,7 +131,10 @@ def gdp_epsilon(mu: object, delta: object) -> float:
     """Find the least epsilon >= 0 of mu-GDP at delta, rounded up: `delta_(mu)(epsilon) <= delta` is proven for the number
     returned.
 
-    mu: of Gaussian privacy, at least 0. delta: between 0 and 1.
+    Parameters
+    ----------
+    mu : of Gaussian privacy, at least 0.
+    delta : between 0 and 1.
     """
     return gaussian_epsilon(Gaussian.of(mu), _delta(delta))
 
@@ -147,7 +153,10 @@ def gdp_mu(epsilon: object, delta: object) -> float:
     """Find the largest mu such that mu-GDP implies (epsilon, delta), rounded down: calibrates Gaussian noise, sigma =
     sensitivity / mu.
 
-    epsilon: at least 0. delta: between 0 and 1.
+    Parameters
+    ----------
+    epsilon : at least 0.
+    delta : between 0 and 1.
     """
     power, most = rational_from(epsilon, "epsilon", 0), _delta(delta)
     if most in (0, 1):
@@ -175,7 +184,10 @@ def gdp_rho(mu: object) -> float:
 def zcdp_group_rho(rho: object, size: int) -> Fraction:
     """Convert rho-zCDP: it is `size^2 rho`-zCDP for groups of `size` (Bun and Steinke 2016, Prop. 27; SEMI Lemma 39), exactly.
 
-    rho: for one record. size: how many records a group has.
+    Parameters
+    ----------
+    rho : for one record.
+    size : how many records a group has.
 
     >>> zcdp_group_rho("64/25", 2) == Fraction("10.24")
     True
@@ -186,7 +198,10 @@ def zcdp_group_rho(rho: object, size: int) -> Fraction:
 def zcdp_epsilon_bun_steinke(rho: object, delta: object) -> float:
     """Compute `rho + 2 sqrt(rho log(1 / delta))` (Bun and Steinke 2016, Prop. 3; SEMI Lemma 40), rounded up.
 
-    rho: of zCDP, at least 0. delta: between 0 and 1.
+    Parameters
+    ----------
+    rho : of zCDP, at least 0.
+    delta : between 0 and 1.
 
     >>> round(zcdp_epsilon_bun_steinke("64/25", 1e-10), 5), round(zcdp_epsilon_bun_steinke("256/25", 1e-10), 5)
     (17.91528, 40.95057)
@@ -206,7 +221,10 @@ def zcdp_delta(rho: object, epsilon: object) -> float:
     Cor. 13; every a proves a bound, so an a found in floats is as good as another), and of total variation. That is
     `sqrt(rho / 2)` (Pinsker) and `sqrt(1 - exp(-rho))` (Bretagnolle and Huber), for Kullback-Leibler divergences up to rho.
 
-    rho: of zCDP, at least 0. epsilon: at least 0.
+    Parameters
+    ----------
+    rho : of zCDP, at least 0.
+    epsilon : at least 0.
     """
     budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
     return min(1.0, float_above_real(lambda: zcdp_delta_ball(budget, power))) if budget else 0.0
@@ -215,7 +233,10 @@ def zcdp_delta(rho: object, epsilon: object) -> float:
 def zcdp_epsilon(rho: object, delta: object) -> float:
     """Find the smallest epsilon >= 0 at which `zcdp_delta` is at most delta, rounded up.
 
-    rho: of zCDP, at least 0. delta: between 0 and 1.
+    Parameters
+    ----------
+    rho : of zCDP, at least 0.
+    delta : between 0 and 1.
     """
     budget, most = rational_from(rho, "rho", 0), _delta(delta)
     if not budget or most in (0, 1):
@@ -259,10 +280,14 @@ def pure_rho(epsilon: object) -> float:
 def laplace_rho(epsilon: object, rate: object = 0) -> float:
     """Compare Laplace noise with the same moved by epsilon scales: `epsilon + exp(-epsilon) - 1`-zCDP, and no less, rounded up.
 
-    rate: of discrete Laplace noise, `P(k) ~ exp(-rate |k|)`, moved by `epsilon / rate` steps:
-    `epsilon - (1 - exp(-epsilon)) rate / sinh(rate)`, which rises with the rate, to `pure_rho(epsilon)` at one step. A rate
-    above epsilon, of which no step is that short, counts as epsilon; 0 is the continuous law. Both are the relative
-    entropy, the limit of the divergences at order 1. Derivation: docs/theory/tradeoff.md, section 9.
+    Discrete noise is moved by `epsilon / rate` steps: `epsilon - (1 - exp(-epsilon)) rate / sinh(rate)`, which rises with the
+    rate, to `pure_rho(epsilon)` at one step. A rate above epsilon, of which no step is that short, counts as epsilon. Both are
+    the relative entropy, the limit of the divergences at order 1. Derivation: docs/theory/tradeoff.md, section 9.
+
+    Parameters
+    ----------
+    epsilon : how far it is moved, in scales.
+    rate : of discrete Laplace noise, `P(k) ~ exp(-rate |k|)`; 0 is the continuous law.
 
     >>> round(laplace_rho(1), 3), round(laplace_rho(1, "1/4"), 3), round(pure_rho(1), 3)
     (0.368, 0.374, 0.462)
@@ -381,7 +406,10 @@ def zcdp_rho_below(epsilon: object, delta: object) -> float:
     """Find the largest rho found such that rho-zCDP implies (epsilon, delta) by `zcdp_delta`, rounded down: calibrates a zCDP
     mechanism.
 
-    epsilon: at least 0. delta: between 0 and 1.
+    Parameters
+    ----------
+    epsilon : at least 0.
+    delta : between 0 and 1.
     """
     power, most = rational_from(epsilon, "epsilon", 0), _delta(delta)
     if most in (0, 1):
@@ -405,9 +433,14 @@ def smooth_epsilon(budget: float, delta: float) -> float:
     rounded up.
 
     The rho-zCDP of a change of length r, `rho = (b r)^2 / 2`, gives `delta(r) = exp(-(eps r - rho)^2 / (4 rho))` at eps r. Its
-    logarithm grows by at most eps/2 for every unit of r, what Definition 2 allows by eps, so r = 1 decides.
-    budget: b, in nats for every unit of distance. Raises `InvalidProblem` for a budget that is not positive, and a delta
-    that is not between 0 and 1. Source: INT Theorem 14; docs/theory/lattice.md, section 5.
+    logarithm grows by at most eps/2 for every unit of r, what Definition 2 allows by eps, so r = 1 decides. Raises
+    `InvalidProblem` for a budget that is not positive, and a delta that is not between 0 and 1. Source: INT Theorem 14;
+    docs/theory/lattice.md, section 5.
+
+    Parameters
+    ----------
+    budget : b, in nats for every unit of distance.
+    delta : between 0 and 1.
     """
     positive(budget, "budget")
     _between(delta)
@@ -419,7 +452,10 @@ def smooth_deviation(epsilon: float, delta: float) -> float:
     `(root(L) + root(L + 2 eps)) / (2 eps)`, L = 2 log 1/delta; in units of the distance. Raises as `smooth_epsilon`. Source:
     INT Definition 13, made sharp.
 
-    epsilon: above 0. delta: between 0 and 1.
+    Parameters
+    ----------
+    epsilon : above 0.
+    delta : between 0 and 1.
 
     >>> round(smooth_deviation(0.25, 1e-6), 2), smooth_epsilon(1 / smooth_deviation(0.25, 1e-6), 1e-6) <= 0.25
     (21.12, True)
@@ -433,7 +469,10 @@ def smooth_deviation(epsilon: float, delta: float) -> float:
 def smooth_budget(epsilon: float, delta: float) -> float:
     """Find the largest budget b for a unit of distance at which `smooth_epsilon` is at most epsilon: `1 / smooth_deviation`.
 
-    epsilon: above 0. delta: between 0 and 1.
+    Parameters
+    ----------
+    epsilon : above 0.
+    delta : between 0 and 1.
 
     >>> smooth_epsilon(smooth_budget(0.25, 1e-6), 1e-6) <= 0.25
     True

@@ -21,7 +21,7 @@ from designer.base.arrays import Floats, Immutable
 from designer.base.checks import Declared, checked, count, rational, rational_from, shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import RATIONAL, Named, of_kind, spec_of, whole
-from designer.tradeoff.kinks import Kinks, discrete_laplace_kinks, largest_gap, sorted_balls
+from designer.tradeoff.breakpoints import Kinks, discrete_laplace_kinks, largest_gap, sorted_balls
 from solvers.exact.balls import exp_ball, float_above_real, normal_cdf, normal_quantile, rational_ball
 
 if TYPE_CHECKING:
@@ -462,7 +462,10 @@ def discrete_laplace(epsilon: object, steps: int) -> Tradeoff:
 
     Beyond, steps are taken together: their largest divisor up to 4096 gives a function that is below the exact one.
 
-    epsilon: of the whole move, above 0. steps: of the grid, at least 1.
+    Parameters
+    ----------
+    epsilon : of the whole move, above 0.
+    steps : of the grid, at least 1.
 
     >>> discrete_laplace(1, 1) == EpsilonDelta(1), round(discrete_laplace(1, 64).delta_at("1/2"), 4)
     (True, 0.2212)

@@ -22,8 +22,8 @@ from designer.base.arrays import Floats
 from designer.base.checks import assign, count, rational_from, shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import RATIONAL, list_of, of_kind
+from designer.tradeoff.breakpoints import Kinks, largest_gap
 from designer.tradeoff.functions import Tradeoff
-from designer.tradeoff.kinks import Kinks, largest_gap
 from solvers.exact.balls import exp_ball, fraction_above, rational_ball
 
 if TYPE_CHECKING:

@@ -233,11 +233,17 @@ def variation_bound(
 ) -> VariationBound:
     """Estimate `E max(0, ceil((tau - lag - t) / lag))` over the meeting times tau (Biswas, Jacob, Vanetti 2019, Theorem 2.5).
 
-    Limits are Student's, for each t by itself. Where all pairs have met before t the upper limit is
-    `1 - (1 - confidence)^(1/n)`, the largest chance of not meeting that n met pairs leave credible. `limit` is where the search
-    for meetings stopped.
-    times: (n,) meeting times of independent pairs, -1 where a pair has not met. steps t: (T,). ValueError where pairs have not
-    met and no limit is given.
+    Limits are Student's, for each t by itself. Where all pairs have met before t the upper limit is `1 - (1 -
+    confidence)^(1/n)`, the largest chance of not meeting that n met pairs leave credible. ValueError where pairs have not met
+    and no limit is given.
+
+    Parameters
+    ----------
+    times : (n,) meeting times of independent pairs, -1 where a pair has not met.
+    lag : between the two chains of a pair, in steps.
+    steps : t: (T,), where the bound is asked.
+    confidence : of the limits, between 0 and 1.
+    limit : where the search for meetings stopped.
     """
     from scipy import stats
 

@@ -190,13 +190,13 @@ def short_vectors(matrix: ArrayLike, radius: int, norm: Length = "l1", limit: in
         raise ValueError(f"norm: {norm!r}; give 'l1' or 'l2'.")
     radius, lattice = int(radius), integer_kernel(rows)
     if norm == "l2":
-        return _found("enumeration", lattice, enumerated(lattice, radius**2, limit))
+        return _short_vectors("enumeration", lattice, enumerated(lattice, radius**2, limit))
     balanced = fixes_total(lattice)
     # With a fixed total v+ and v- both have sum at most radius / 2, and squared lengths at most its square.
     square = 2 * (radius // 2) ** 2 if balanced else radius**2
     if multiset_count(rows.shape[1], radius, balanced) <= min(MULTISETS, enumeration_nodes(lattice, square)):
-        return _found("collisions", lattice, collisions(rows, radius, balanced, limit))
-    return _found("enumeration", lattice, enumerated(lattice, square, limit, radius))
+        return _short_vectors("collisions", lattice, collisions(rows, radius, balanced, limit))
+    return _short_vectors("enumeration", lattice, enumerated(lattice, square, limit, radius))
 
 
 def fixes_total(lattice: Lattice) -> bool:
@@ -270,7 +270,7 @@ def _overflows(lattice: Lattice, partial: NDArray[np.int64]) -> bool:
     return largest**2 * lattice.ambient >= 2**62
 
 
-def _found(method: str, lattice: Lattice, vectors: Vectors | None) -> ShortVectors:
+def _short_vectors(method: str, lattice: Lattice, vectors: Vectors | None) -> ShortVectors:
     if vectors is None:
         return ShortVectors(Status.TOO_LARGE, np.zeros((0, lattice.ambient), dtype=np.int64), method)
     return ShortVectors(Status.OPTIMAL, vectors, method)

@@ -332,13 +332,17 @@ def _product(normals: Points, f: int, z: Points, i: int) -> Fraction:
 def convex_hull(
     points: Points, max_simplices: int = 400_000, backend: Backend = "qhull", proposed: FacetCandidates | None = None
 ) -> Polytope:
-    """Find conv{+-p} of points (M, s) that span R^s, with proof; redundant points are removed.
-
-    Raises `HullFailed` (a ValueError) with `status` TOO_LARGE where the star triangulation exceeds `max_simplices`. It is
-    FAILED where the points do not span, no attempt could be proven, or the backend is not installed. backend: who proposes;
-    proposed: what it has proposed already, for all of these points.
-    Theorem: derivation in docs/theory/hull.md, "What is proven".
+    """Find conv{+-p} of points, with proof; redundant points are removed. Raises `HullFailed` (a ValueError) with `status`
+    TOO_LARGE where the star triangulation exceeds `max_simplices`. It is FAILED where the points do not span, no attempt
+    could be proven, or the backend is not installed. Theorem: derivation in docs/theory/hull.md, "What is proven".
     Coordinates of very different sizes are brought to alike ones first, and back, exactly.
+
+    Parameters
+    ----------
+    points : (M, s), which span R^s.
+    max_simplices : the most simplices of the star triangulation.
+    backend : who proposes.
+    proposed : what it has proposed already, for all of these points.
     """
     units = unit_exponents(np.abs(points.floats).max(axis=0))
     if units.any():

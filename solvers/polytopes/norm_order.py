@@ -177,11 +177,14 @@ def squared_sensitivity(ball: Ball, vectors: Points) -> Fraction:
 
 
 def containment(first: Ball, second: Ball, vectors: Points | None = None) -> Containment:
-    """Find the order of `Delta_1 B_1` and `Delta_2 B_2`, Delta the sensitivity to the rows of `vectors` (1 without them).
+    """Find the order of `Delta_1 B_1` and `Delta_2 B_2`, Delta the sensitivity to the rows of `vectors`. Raises ValueError
+    where a box is compared with an ellipsoid in more than 14 dimensions (a convex form over a cube: NP-hard).
 
-    Raises ValueError where a box is compared with an ellipsoid in more than 14 dimensions (a convex form over a cube: NP-hard).
-
-    first: the ball B_1. second: the ball B_2, in the same coordinates. vectors: M changes of the data, in R^s.
+    Parameters
+    ----------
+    first : the ball B_1.
+    second : the ball B_2, in the same coordinates.
+    vectors : (M, s), changes of the data; without them Delta is 1.
 
     >>> one = (Fraction(1), Fraction(1))
     >>> containment(CrossPolytope(one), Box(one)).name, containment(CrossPolytope(one), Box(one), Points.of([[1, 1]])).name

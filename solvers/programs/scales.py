@@ -464,10 +464,10 @@ def _merged(hulls: _Hulls, state: Bundling, combine: Combine, largest: int) -> t
         return None
     i, j = max(gains, key=lambda pair: gains[pair])
     rest = [bundle for k, bundle in enumerate(state.bundles) if k not in (i, j)]
-    return (*rest, _together(state, i, j))
+    return (*rest, _joined(state, i, j))
 
 
-def _together(state: Bundling, i: int, j: int) -> Bundle:
+def _joined(state: Bundling, i: int, j: int) -> Bundle:
     return tuple(sorted(state.bundles[i] + state.bundles[j]))
 
 
@@ -480,7 +480,7 @@ def _fitting(state: Bundling, largest: int) -> Iterator[tuple[int, int]]:
 def _gains_of_max(hulls: _Hulls, state: Bundling, largest: int) -> Iterator[tuple[tuple[int, int], float]]:
     """The exact gain `m_i + m_j - m_ij` of each merge."""
     moments = [hulls.of(bundle)[1] for bundle in state.bundles]
-    return (((i, j), moments[i] + moments[j] - hulls.of(_together(state, i, j))[1]) for i, j in _fitting(state, largest))
+    return (((i, j), moments[i] + moments[j] - hulls.of(_joined(state, i, j))[1]) for i, j in _fitting(state, largest))
 
 
 def _gains_of_sum(hulls: _Hulls, state: Bundling, largest: int) -> Iterator[tuple[tuple[int, int], float]]:
@@ -491,7 +491,7 @@ def _gains_of_sum(hulls: _Hulls, state: Bundling, largest: int) -> Iterator[tupl
     losses = bundle_costs([len(bundle) for bundle in state.bundles], moments) / state.weights**2
     left = 1 - parts.sum(axis=1)
     for i, j in _fitting(state, largest):
-        bundle = _together(state, i, j)
+        bundle = _joined(state, i, j)
         gauge, moment = hulls.of(bundle)
         weight = 1 / (gauge / np.maximum(left + parts[:, i] + parts[:, j], 1e-300)).max()
         merged = bundle_costs([len(bundle)], np.array([moment])) / weight**2

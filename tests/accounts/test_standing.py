@@ -16,7 +16,7 @@ from designer import InvalidProblem
 from designer.accounts import DataSet, Ledger, Total, chain, checked, ledger
 from designer.accounts.chain import Entry, entry_reserved, next_entry
 from designer.accounts.composition.cost_record import expense_of, spent
-from designer.accounts.dataset_state import SUMMED, Standing, advanced, summed
+from designer.accounts.dataset_state import SUMMED, DataSetState, advanced, summed
 from designer.base.errors import InvalidLedger, OverTotal
 from designer.relations.records.row_unit import RowUnit
 from designer.tradeoff.costs import Cost, TotalCost
@@ -151,7 +151,7 @@ def test_sums_are_written_so_that_the_file_does_not_grow_faster_than_its_release
     people = stated(tmp_path / "l", Total(epsilon=1000))
     standing = people.standing()
     many = [pure(0.25), pure(0.5), normal(0.25)]
-    assert isinstance(standing, Standing) and standing.equal == ()
+    assert isinstance(standing, DataSetState) and standing.equal == ()
     with patch.object(ledger, "LEAST_BETWEEN", 2):
         reserve(people, [many[k % 2] for k in range(12)])
     entries = people.ledger.entries()

@@ -16,7 +16,7 @@ from designer import DesignFailed, InvalidProblem, NotPrivate, Problem, Workload
 from designer.certificate import implicit_rows as described
 from designer.certificate.certificate import certify
 from designer.certificate.frozen import summary_lines, to_spec
-from designer.certificate.implicit_rows import DescribedSet, apart, certify_described
+from designer.certificate.implicit_rows import DescribedSet, certify_described, disjoint
 from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import SensitivitySet
 from designer.files.releases import release_document, verify_release
@@ -230,7 +230,7 @@ def test_intervals_are_their_rows() -> None:
     dense = rows.toarray()
     assert (rows @ x).tolist() == (dense @ x).tolist() and np.array_equal(rows.tocsr().toarray(), dense)
     assert np.array_equal(rows[2:5].toarray(), dense[2:5]) and largest_entries(rows).tolist() == dense.max(axis=1).tolist()
-    assert apart(rows_of_kind("identity")) and not apart(rows_of_kind("prefix")) and apart(rows_of_kind("partition"))
+    assert disjoint(rows_of_kind("identity")) and not disjoint(rows_of_kind("prefix")) and disjoint(rows_of_kind("partition"))
     assert not difference(rows, rows).count_nonzero()
     for starts, ends in (([-1], [2]), ([2], [1]), ([0], [SIZE + 1]), ([0, 1], [2]), ([], []), ([0.5], [1.5])):
         with pytest.raises(InvalidProblem, match=r"workload\.(ranges|starts|ends)"):

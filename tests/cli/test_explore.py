@@ -17,7 +17,7 @@ from designer.base.display import at_least, at_most
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.cli import main
 from designer.designing.least_noise import least_half_widths, limit
-from designer.designing.stretching import certificate_work
+from designer.designing.rescale import certificate_work
 from designer.local.problem import ReportProblem
 from designer.problem_file.kinds import read_request
 from designer.problem_file.what_if import varied_file

@@ -17,7 +17,7 @@ from designer import DesignFailed, InvalidProblem, InvalidSpec, Problem, Workloa
 from designer.base.json_text import canonical
 from designer.certificate.frozen import seal, to_spec
 from designer.designing import evenness as even
-from designer.designing.auto import WorkBudget, automatic_families, ways_of
+from designer.designing.auto import WorkBudget, automatic_families, runs_for
 from designer.relations.invariants import Invariant, linear, margins, partition
 from designer.relations.invariants.one_budget import InvariantChanges
 from solvers.work import spend
@@ -100,7 +100,7 @@ def test_the_work_that_is_left_for_a_large_table_follows_from_what_is_counted() 
     problem = Problem(Workload.identity(400), margins((20, 20)).protect(1.0, 3))
     allowance = WorkBudget(problem, 15.0)
     started = []
-    for way in ways_of(automatic_families(problem), problem):
+    for way in runs_for(automatic_families(problem), problem):
         if not allowance.refusal(way, None) and not (way.work > allowance.left):
             started.append(way)
             with allowance.running(way, True):

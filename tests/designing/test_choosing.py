@@ -29,8 +29,8 @@ from designer.base.errors import Refusal
 from designer.certificate.frozen import to_spec
 from designer.designing import factor_search, forget, listed, register
 from designer.designing import family as outdone
-from designer.designing.auto import CHEAP, ROOM, automatic_families, ways_of
-from designer.designing.family import Family, Outdone, Sizes, beside
+from designer.designing.auto import CHEAP, ROOM, automatic_families, runs_for
+from designer.designing.family import Family, Sizes, WorseThanIncumbent, with_incumbent
 from designer.designing.k_norm import K_NORM
 from designer.designing.laplace import LAPLACE, design_laplace
 from designer.designing.printouts import budget_summary, design_summary
@@ -83,13 +83,13 @@ def tried(problem: Problem, **options: Any) -> Mapping[str, str]:
 def test_a_family_with_an_estimate_takes_part_by_it_alone(few: None) -> None:
     """Cheap ones in the order of the list, then the others by their work; every choice of options is a way of its own."""
     with family("slow", work=lambda sizes, **_: 7e3), family("wide", choices=({"width": 1}, {"width": 2})):
-        ways = ways_of(automatic_families(REAL), REAL)
+        ways = runs_for(automatic_families(REAL), REAL)
         names = [way.name for way in ways]
         assert names.index("slow") > names.index("wide, width 1") > names.index("laplace")
         units = [way.work for way in ways if way.work > CHEAP]
         assert units == sorted(units) and max(units) == 7e3 and ways[-1].name == "slow"
         with family("seldom", work=lambda sizes, **_: 9.0, rank=2), family("mostly", work=lambda sizes, **_: 9e3, rank=0):
-            slow = [way.name for way in ways_of(automatic_families(REAL), REAL) if way.work > CHEAP]
+            slow = [way.name for way in runs_for(automatic_families(REAL), REAL) if way.work > CHEAP]
             assert (slow[0], slow[-2], slow[-1]) == ("mostly", "slow", "seldom")
         notes = tried(REAL)
         assert notes["slow"].startswith("not started: about 7e+03 units of work, and ")
@@ -145,10 +145,13 @@ def test_a_family_that_is_behind_is_not_certified(name: str) -> None:
     """It ends where another one has clearly less, of this problem alone; by its name, and where it is ahead, it does not."""
     problem = asked("places", 8)
     loss = design(problem, name).loss
-    with beside(problem, loss / 1.01), pytest.raises(Outdone, match=rf"^not certified: its noise loses about {loss:.4g}, and"):
+    with (
+        with_incumbent(problem, loss / 1.01),
+        pytest.raises(WorseThanIncumbent, match=rf"^not certified: its noise loses about {loss:.4g}, and"),
+    ):
         design(problem, name)
     for other, reached in ((problem, loss), (problem, loss * 1.01), (problem, np.inf), (asked("places", 8), loss / 2)):
-        with beside(other, reached):
+        with with_incumbent(other, reached):
             assert design(problem, name).loss == loss
     assert design(problem, name).loss == loss
 
@@ -559,7 +562,7 @@ def test_no_family_alone_is_better(kind: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(listed, "FAMILIES", tuple(one for one in listed.FAMILIES if one.name != "strategy_laplace"))
     problem = next(problem for name, problem in problems(12, 5) if kind in name)
     made, least = design(problem), np.inf
-    for way in ways_of(automatic_families(problem), problem):
+    for way in runs_for(automatic_families(problem), problem):
         try:
             least = min(least, design(problem, way.family.name, **way.options).loss)
         except Refusal:

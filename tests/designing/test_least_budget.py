@@ -30,7 +30,7 @@ from designer import (
 from designer.cli import main
 from designer.designing.factor_search import problem_at, reached_by, towards, worst_of
 from designer.designing.printouts import budget_summary, design_summary
-from designer.designing.stretching import stretched, stretches
+from designer.designing.rescale import stretched, stretches
 from designer.lattice.mechanism import LatticeMechanism
 from designer.problem.relation import Relation
 from designer.relations.delta_lengths import with_budgets_times

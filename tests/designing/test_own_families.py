@@ -35,7 +35,7 @@ from designer.designing.family import Family
 from designer.designing.measured import Coordinates
 from designer.designing.repair import freeze
 from designer.problem.relation import Relation
-from designer.relations.delta_lengths import Allowed
+from designer.relations.delta_lengths import AllowedLengths
 from designer.relations.kinds import RELATIONS
 from designer.relations.metrics.metric import Metric
 from designer.selection.mechanism import best_selection
@@ -333,7 +333,7 @@ def test_every_relation_of_the_house_is_in_the_closed_list() -> None:
         todo += kind.__subclasses__()
         if kind.__module__.startswith("designer.") and not inspect.isabstract(kind) and "kind" in vars(kind):
             found.add(kind)
-    assert found - {Neighbours, Allowed, CommonPairs, CommonChanges} == set(RELATIONS.values())
+    assert found - {Neighbours, AllowedLengths, CommonPairs, CommonChanges} == set(RELATIONS.values())
 
 
 def test_load_gives_the_kind_that_is_asked_for(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from designer import DesignFailed, Problem, Workload, compare, design, invariant
 from designer.cli import main
 from designer.designing import dispatch as best
 from designer.designing import listed
-from designer.designing.auto import ways_of
-from designer.designing.family import beside
+from designer.designing.auto import runs_for
+from designer.designing.family import with_incumbent
 from designer.designing.laplace import LAPLACE, PROJECTED_LAPLACE
 from designer.lattice.design import LATTICE_GAUSSIAN, LATTICE_LAPLACE
 from designer.mechanism import consistency as published
@@ -112,7 +112,7 @@ def test_noise_in_fractions_is_not_started_where_whole_numbers_are_found(monkeyp
     table = Problem(Workload.identity(6), MARGINS.protect(1.0))
     notes = design(table).mechanism.provenance["tried"]
     assert {notes[family.name] for family in stated} == {f"not started: {FRACTIONS}, and whole numbers are found"}
-    assert list(notes)[-len(stated) :] == [way.name for way in ways_of(stated, table)]
+    assert list(notes)[-len(stated) :] == [way.name for way in runs_for(stated, table)]
     monkeypatch.setattr(listed, "FAMILIES", tuple(family for family in listed.FAMILIES if family in stated))
     made = design(table)
     assert made.mechanism.family in {family.name for family in stated} and not is_whole(made.mechanism)
@@ -124,10 +124,10 @@ def test_fractions_that_lose_less_do_not_end_whole_numbers(monkeypatch: pytest.M
 
     def heard(problem: Problem, reached: float) -> AbstractContextManager[None]:
         told.append(reached)
-        return beside(problem, reached)
+        return with_incumbent(problem, reached)
 
     monkeypatch.setattr(listed, "FAMILIES", (PROJECTED_LAPLACE, LATTICE_LAPLACE))
-    monkeypatch.setattr(best, "beside", heard)
+    monkeypatch.setattr(best, "with_incumbent", heard)
     made = design(Problem(Workload.identity(6), MARGINS.protect(1.0)))
     assert FRACTIONS in made.mechanism.provenance["tried"]["projected_laplace"]
     assert told[:2] == [np.inf, np.inf] and np.isfinite(told[2:]).all() and len(told) > 2

@@ -15,7 +15,7 @@ from designer.certificate.frozen import FrozenMechanism, MechanismKind, Part
 from designer.files import kinds
 from designer.files.kinds import ADDITIVE, KINDS, LISTED, kind_of
 from designer.mechanism.composition import Composition
-from designer.publish.contributor import Contributor, Told
+from designer.publish.contributor import Contributor, Topic
 from tests.oracles.release_specimens import releases
 from tests.oracles.spec_specimens import specimens
 
@@ -104,11 +104,11 @@ def test_a_part_that_says_nothing_is_named() -> None:
 class Silent(Contributor[Any]):
     """A page without a sketch of any proof."""
 
-    def published(self, made: Any) -> Told:
-        return Told("", "")
+    def published(self, made: Any) -> Topic:
+        return Topic("", "")
 
-    def accuracy(self, made: Any) -> Told:
-        return Told("", "")
+    def accuracy(self, made: Any) -> Topic:
+        return Topic("", "")
 
 
 def test_a_kind_that_leaves_a_part_out_cannot_be_stated() -> None:

@@ -1,4 +1,4 @@
-"""Docstrings of promised names: functions say in the imperative what they do, and sentences are short."""
+"""Docstrings of promised names: an imperative says what a function does, parameters have a section, sentences are short."""
 
 from __future__ import annotations
 
@@ -8,11 +8,22 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from pkgutil import resolve_name
 
 from tests.house.test_public_names import DEEPER, MEMBERS, NAMES
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
+import docstrings
+
 MOST_WORDS = 25
+# Files that describe parameters in their prose still: their rooms have no lines left for sections (budgets.toml).
+WITHOUT_SECTIONS = (
+    *("designer.designing.laplace", "designer.designing.repair", "designer.publish.pictures.figures"),
+    *("designer.publish.pictures.of_mechanisms", "designer.synthetic.small_databases", "designer.tables.policies"),
+    *("designer.relations.joint_promises", "designer.relations.invariants", "designer.relations.metrics.a"),
+    *(f"designer.relations.metrics.{name}" for name in ("blowfish", "graphs", "points", "presence", "taxonomies")),
+)
 # Behind a full stop, but for those of initials, "et al." and "Prop. 3".
 END = re.compile(r"(?<!\b[A-Z]\.)(?<!\bal\.)(?<!\bProp\.)(?<=[.?!])[)\"'*]*\s+(?=\S)")
 PROMISED = {
@@ -24,6 +35,8 @@ DOCUMENTED = {name: inspect.getdoc(thing) or "" for name, thing in PROMISED.item
 def sentences(docstring: str) -> Iterator[str]:
     """The sentences of a docstring without its examples and formulas set out; what is between backticks is one word."""
     prose = re.sub(r"^ *>>> .*\n?(?:.*\S.*\n?)*", "", docstring, flags=re.MULTILINE)
+    prose, _, parameters = prose.partition("Parameters\n----------\n")
+    prose = "\n\n".join([prose, *docstrings.section(parameters.splitlines()).values()])
     for paragraph in re.split(r"\n\s*\n", prose):
         if paragraph.strip() and not paragraph.startswith("    "):
             yield from END.split(re.sub(r"`[^`]*`", "¤", " ".join(paragraph.split())))
@@ -46,7 +59,21 @@ def test_promised_functions_say_in_the_imperative_what_they_do() -> None:
     assert not_imperative(lines) == []
 
 
+def test_parameters_of_promised_functions_have_a_section_of_their_own() -> None:
+    """Of two or more parameters, each is named, and nothing else."""
+    wrong = {}
+    for name, function in PROMISED.items():
+        if not inspect.isfunction(function) or function.__module__.startswith(WITHOUT_SECTIONS):
+            continue
+        taken = list(inspect.signature(function).parameters)
+        told = DOCUMENTED.get(name, "").partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+        if len(taken) > 1 and list(docstrings.section(told.splitlines())) != taken:
+            wrong[name] = taken
+    assert wrong == {}
+
+
 def test_sentences_of_promised_names_are_short() -> None:
     assert list(sentences("A b (c `d e`). F.\n\n    x = 1\n\nG\nh.\n\n>>> 1\n1")) == ["A b (c ¤).", "F.", "G h."]
+    assert list(sentences("A.\n\nParameters\n----------\nx, y\n    above 0.\nz : any.\n")) == ["A.", *2 * ["above 0."], "any."]
     long = {name: [s for s in sentences(text) if len(s.split()) > MOST_WORDS] for name, text in DOCUMENTED.items()}
     assert {name: found for name, found in long.items() if found} == {}

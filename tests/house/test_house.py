@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from designer.designing import FAMILIES
 from designer.files.kinds import KINDS
+from tests.house.figures import sources
 from tests.oracles.spec_specimens import specimens
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +40,15 @@ def test_tool_is_content(command: list[str]) -> None:
 def test_solvers_have_no_word_of_privacy() -> None:
     texts = {path.name: path.read_text().lower() for path in (ROOT / "solvers").rglob("*.py")}
     assert [(name, word) for name, text in texts.items() for word in PRIVACY_WORDS if word in text] == []
+
+
+def test_twelve_words_are_no_names_on_their_own() -> None:
+    """Neither of modules nor of their functions and classes: they say that something was done, and not what it is."""
+    words = {"made", "told", "asked", "given", "found", "said", "own", "beside", "together", "standing", "heard", "apart"}
+    names = [(path, path.stem) for path in sources()]
+    for path, text in sources().items():
+        names += [(path, node.name) for node in ast.parse(text).body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    assert [f"{path}: {name}" for path, name in names if name.strip("_").lower() in words] == []
 
 
 def loaded_by(code: str) -> set[str]:

@@ -15,7 +15,7 @@ import pytest
 import designer
 from designer import Domain, Problem, Workload, design, invariants, metrics
 from designer.base import errors
-from designer.base.errors import CLAUSES, FIELD, InvalidProblem, Refusal, withholding
+from designer.base.errors import CLAUSES, FIELD, InvalidProblem, Refusal, hides_data_in_errors
 from tests.house.test_layers import MODULES, ROOT, tree
 
 KINDS = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Refusal)}
@@ -144,7 +144,7 @@ def test_a_key_of_a_problem_file_is_the_field(tmp_path: Path) -> None:
 def test_what_is_refused_of_confidential_data_has_no_value() -> None:
     """Also where what refuses gives one: it may be an entry of the data."""
 
-    @withholding
+    @hides_data_in_errors
     def read(entry: int) -> None:
         raise InvalidProblem(f"records: {entry} is wrong; give another.", value=entry)
 

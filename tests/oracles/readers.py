@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from designer.base.errors import InvalidProblem, withholding
+from designer.base.errors import InvalidProblem, hides_data_in_errors
 from designer.files.data_files import read_histogram, read_records
 from designer.relations.records.row_unit import RowUnit
 from designer.tables import Count, Groups, Measure, Sum
@@ -265,7 +265,7 @@ def pairs(seed: int, size: int) -> Iterator[tuple[list[Record], list[Record]]]:
         yield records, with_one_more(records, any_record(choice), choice)
 
 
-@withholding
+@hides_data_in_errors
 def _read(reader: Callable[[list[Record], Path], Rows], records: list[Record], folder: Path) -> Rows:
     return reader(records, folder)
 

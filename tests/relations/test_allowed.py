@@ -12,7 +12,7 @@ from designer import InvalidProblem, InvalidSpec, Problem, Workload, design, met
 from designer.certificate.frozen import to_spec
 from designer.problem.relation import Relation
 from designer.relations import delta_lengths as allowed
-from designer.relations.delta_lengths import Allowed, with_budgets_times
+from designer.relations.delta_lengths import AllowedLengths, with_budgets_times
 from designer.relations.kinds import relation_from_spec, require_listed
 from designer.relations.metrics.metric import Uniform
 from designer.relations.metrics.presence import AppearOrChange
@@ -33,7 +33,7 @@ ALLOWANCES = [GaussianAllowance(Fraction(1, 1000)), PureAllowance(Fraction(1, 10
 def test_every_pair_has_the_length_of_its_own_budget(name: str, allowance: DeltaRule) -> None:
     """Floats of all pairs are within the stated error of the exact lengths, and pairs without a budget have none."""
     part = RELATIONS[name]
-    made = Allowed(part, allowance)
+    made = AllowedLengths(part, allowance)
     points = len(part.points(np.empty((part.size, 0))))
     for left, right in itertools.combinations(range(min(points, 12)), 2):
         budget, length = part.exact_budget(left, right), made.exact_budget(left, right)
@@ -56,7 +56,7 @@ def test_every_pair_has_the_length_of_its_own_budget(name: str, allowance: Delta
 
 
 def test_the_error_of_interpolated_lengths_is_stated_and_where_none_is_interpolated_that_of_rounding() -> None:
-    few, many = (Allowed(RELATIONS[name], ALLOWANCES[0]) for name in ("few budgets", "many budgets"))
+    few, many = (AllowedLengths(RELATIONS[name], ALLOWANCES[0]) for name in ("few budgets", "many budgets"))
     blocks = [block.budgets for block in RELATIONS["many budgets"].every_pair()]
     assert not all(map(ALLOWANCES[0].exact_on, blocks)) and ALLOWANCES[0].error > ROUNDING
     assert many.budget_error == RELATIONS["many budgets"].budget_error + 2 * ALLOWANCES[0].error
@@ -66,10 +66,10 @@ def test_the_error_of_interpolated_lengths_is_stated_and_where_none_is_interpola
 @pytest.mark.parametrize("name", RELATIONS)
 def test_more_pairs_than_can_be_scanned_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(allowed, "MOST_ELEMENTS", RELATIONS[name].size)
-    assert Allowed(RELATIONS[name], ALLOWANCES[1]).size == RELATIONS[name].size
+    assert AllowedLengths(RELATIONS[name], ALLOWANCES[1]).size == RELATIONS[name].size
     monkeypatch.setattr(allowed, "MOST_ELEMENTS", RELATIONS[name].size - 1)
     with pytest.raises(InvalidProblem, match=rf"every pair of {RELATIONS[name].size} elements"):
-        Allowed(RELATIONS[name], ALLOWANCES[1])
+        AllowedLengths(RELATIONS[name], ALLOWANCES[1])
 
 
 class Own(Uniform):
@@ -105,4 +105,4 @@ def test_budgets_of_groups_of_rows_are_multiplied_and_those_of_other_kinds_refus
     appearing = with_budgets_times(2.0, AppearOrChange(metrics.uniform(2, 1.0), np.array([3.0, 3.5])))
     assert appearing.change.exact_budget(0, 1) == 2 and appearing.epsilons.tolist() == [6.0, 7.0]
     with pytest.raises(InvalidProblem, match="cannot be multiplied"):
-        with_budgets_times(2.0, Allowed(RELATIONS["few budgets"], ALLOWANCES[1]))
+        with_budgets_times(2.0, AllowedLengths(RELATIONS["few budgets"], ALLOWANCES[1]))

@@ -32,7 +32,7 @@ def test_the_examples_of_the_module_hold(module: ModuleType) -> None:
 
 
 def test_parameters_are_a_list_behind_the_prose_and_before_the_examples() -> None:
-    def take(level: float, seed: int) -> None:
+    def take(level: float, seed: int, *, low: float, high: float) -> None:
         """Sums up, in
 
             a formula.
@@ -43,6 +43,12 @@ def test_parameters_are_a_list_behind_the_prose_and_before_the_examples() -> Non
 
         Raises `InvalidProblem`. seed: of draws.
 
+        Parameters
+        ----------
+        low, high
+            in `km`,
+            from 0.
+
         >>> 1 + 1
         2
         """
@@ -50,7 +56,9 @@ def test_parameters_are_a_list_behind_the_prose_and_before_the_examples() -> Non
     lines = (inspect.getdoc(take) or "").splitlines()
     docstrings.as_markup(None, "function", "take", take, None, lines)
     told = [line for line in lines if line]
-    assert told[-4:] == [":param level: 0.95, or", ":param seed: of draws.", ">>> 1 + 1", "2"]
+    fields = [":param level: 0.95, or", ":param seed: of draws."]
+    fields += [f":param {name}: in ``km``, from 0." for name in ("low", "high")]
+    assert told[-6:] == [*fields, ">>> 1 + 1", "2"]
     assert told[:4] == ["Sums up, in", "::", "    a formula.", "* seed: stays in this list."]
 
 

@@ -27,7 +27,7 @@ from designer.tables import (
 )
 from designer.tables.aggregates import cell_counts
 from designer.tables.queries import Additive
-from designer.tables.scans import level_numbers, together
+from designer.tables.scans import joint_scans, level_numbers
 from tests.oracles.records_tables import columns, firms, on_duckdb
 from tests.oracles.table_plans import EMP, FOUND, LARGE, PAY, SPLITTING, everything, numbers_by_loop
 
@@ -121,12 +121,12 @@ def test_levels_share_a_scan_where_one_is_below_the_other_or_few_labels_are_list
     many = [[str(i)] for i in range(1000)]
     a, b, everybody = Groups(["a"], many), Groups(["b"], many), Groups()
     both = Groups(["a", "b"], [["0", "0"]])
-    assert together([everybody, a, b]) == [[a, everybody], [b]]
-    assert together([a, b, both]) == [[both, a, b]]
+    assert joint_scans([everybody, a, b]) == [[a, everybody], [b]]
+    assert joint_scans([a, b, both]) == [[both, a, b]]
     few = Groups(["c"], [["x"], ["y"]])
-    assert together([a, few]) == [[a, few]]
+    assert joint_scans([a, few]) == [[a, few]]
     found = Groups(["c"], selection=PartitionSelection.design("1/8", 1e-6))
-    assert together([a, found]) == [[a], [found]]  # nobody knows how many there are
+    assert joint_scans([a, found]) == [[a], [found]]  # nobody knows how many there are
 
 
 @pytest.mark.parametrize("levels", [COUNTIES, [Groups(["state"], [["DE"], ["RI"]])]], ids=["three", "one"])

@@ -16,7 +16,7 @@ import pytest
 
 from designer import Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total, composed
-from designer.base.arrays import locked, settled
+from designer.base.arrays import freeze, is_readonly
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certificate.frozen import FrozenMechanism, require_unchanged
 from tests.oracles.spec_specimens import specimens
@@ -88,7 +88,7 @@ def test_no_flag_makes_an_array_writable_again(name: str) -> None:
         if isinstance(value, np.ndarray) and value.size and not value.dtype.hasobject:
             with pytest.raises(ValueError, match="WRITEABLE"):
                 value.setflags(write=True)
-            assert settled(value), way
+            assert is_readonly(value), way
 
 
 def counts(made: FrozenMechanism) -> Any:
@@ -165,13 +165,13 @@ def test_releases_together_keep_what_they_are_made_of() -> None:
 
 def test_what_is_read_only_is_left_as_it_is() -> None:
     array = np.arange(6.0).reshape(2, 3)
-    made = locked({"a": [array, {1}]})
+    made = freeze({"a": [array, {1}]})
     assert isinstance(made, types.MappingProxyType) and made["a"][1] == frozenset({1})
     assert not np.shares_memory(made["a"][0], array) and (made["a"][0] == array).all()
-    assert locked(made["a"]) is made["a"] and locked(made) is made
-    columns = locked(np.asfortranarray(array))
-    assert columns.flags.f_contiguous and (columns == array).all() and settled(columns)
-    objects = locked(np.array([[1, 2], [3, 4]], dtype=object))
+    assert freeze(made["a"]) is made["a"] and freeze(made) is made
+    columns = freeze(np.asfortranarray(array))
+    assert columns.flags.f_contiguous and (columns == array).all() and is_readonly(columns)
+    objects = freeze(np.array([[1, 2], [3, 4]], dtype=object))
     with pytest.raises(ValueError, match="WRITEABLE"):
         objects.setflags(write=True)
 

@@ -17,7 +17,7 @@ import pytest
 
 from designer import InvalidProblem
 from designer.base import progress, progress_line
-from designer.base.errors import withholding
+from designer.base.errors import hides_data_in_errors
 from designer.base.progress import announce, each_of, showing_progress, step, track
 from designer.base.progress_line import Display, Step
 
@@ -162,7 +162,7 @@ def test_confidential_work_shows_nothing_of_itself() -> None:
     for records in (3, 5000):
         clock, screen = Clock(), Screen()
 
-        @withholding
+        @hides_data_in_errors
         def reading(count: int, clock: Clock = clock) -> int:
             announce(f"{count} records")
             for _ in track(range(count), "counting"):
@@ -179,7 +179,7 @@ def test_confidential_work_shows_nothing_of_itself() -> None:
 def test_a_refusal_of_confidential_work_lets_progress_go_on() -> None:
     clock, screen = Clock(), Screen()
 
-    @withholding
+    @hides_data_in_errors
     def failing() -> None:
         raise KeyError("a record")
 

@@ -26,7 +26,7 @@ from designer import (
     invariants,
     metrics,
 )
-from designer.base.errors import WITHHELD, withholding
+from designer.base.errors import WITHHELD, hides_data_in_errors
 from designer.cli import main
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
@@ -286,7 +286,7 @@ designer.load({str(spec)!r}).release(table)
 
 
 def test_the_wrapper_keeps_refusals_and_forgets_their_chain() -> None:
-    @withholding
+    @hides_data_in_errors
     def read(error: BaseException | None) -> int:
         if error is None:
             return 7
@@ -314,9 +314,9 @@ def test_wrong_arguments_are_a_type_error_that_says_nothing_of_data(wrong: Any) 
     """Also where the arguments are data whose every use fails; and what is right is called once, and not looked at before."""
     made = by_counts()["mechanism"]
     positional, named = (wrong, {}) if isinstance(wrong, list) else ([], wrong)
-    for guarded in (made.release, made._release_counts, withholding(lambda given, /, *, unit=None: fail())):
+    for guarded in (made.release, made._release_counts, hides_data_in_errors(lambda given, /, *, unit=None: fail())):
         with pytest.raises(TypeError) as caught:
             guarded(*positional, **named)
         assert SECRET not in held(caught.value) and "records" not in str(caught.value)
     called: list[object] = []
-    assert withholding(called.append)(0) is None and called == [0]  # type: ignore[func-returns-value]
+    assert hides_data_in_errors(called.append)(0) is None and called == [0]  # type: ignore[func-returns-value]

@@ -287,7 +287,7 @@ class CommonPairs(Relation):
         return None if total is None else budget_of(total, self.notion)
 
     def sentence(self) -> str:
-        return _together(self.terms.relations, "Any one record may change")
+        return _all_rules(self.terms.relations, "Any one record may change")
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "notion": self.notion, "parts": [part.to_spec() for part in self.terms.relations]}
@@ -330,14 +330,14 @@ class CommonChanges(ChangeRelation):
         return not any(cost is not None for cost in self.costs)
 
     def sentence(self) -> str:
-        return _together(self.terms.relations, f"{self._moved()} are told apart")
+        return _all_rules(self.terms.relations, f"{self._moved()} are told apart")
 
     def to_spec(self) -> dict[str, Any]:
         parts = [part.to_spec() for part in self.terms.relations]
         return {"kind": self.kind, "notion": self.notion, "adjacency": self.adjacency, "parts": parts}
 
 
-def _together(relations: Sequence[Relation], what: str) -> str:
+def _all_rules(relations: Sequence[Relation], what: str) -> str:
     listed = "; ".join(f"({i + 1}) {inner_words(relation)}" for i, relation in enumerate(relations))
     return f"{what} with what it costs by all of these rules together: {listed}."
 

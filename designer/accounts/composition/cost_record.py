@@ -151,12 +151,15 @@ def _require_types(data: Mapping[str, Any]) -> None:
 
 @step("what a mechanism costs")
 def expense_of(mechanism: FrozenMechanism, *, rows_per_entity: int | None = None) -> Expense:
-    """Find what one release of a frozen object costs at most.
+    """Find what one release of a frozen object costs at most. Raises `InvalidProblem` for what cannot be added up: noise of a
+    Markov chain, relations that protect nothing, policies that are bounded in name only.
 
-    rows_per_entity: how many rows of an entity count, for objects that release from records. The cost is that of the entity, in
-    the answers and in the number of rows left out. None for single records.
-    Raises `InvalidProblem` for what cannot be added up: noise of a Markov chain, relations that protect nothing, policies that
-    are bounded in name only. mechanism: of any format.
+    Parameters
+    ----------
+    mechanism : a frozen object of any format.
+    rows_per_entity
+        how many rows of an entity count, for objects that release from records. The cost is that of the entity, in the
+        answers and in the number of rows left out. None for single records.
     """
     if not isinstance(mechanism, FrozenMechanism):
         raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.", value=mechanism)
@@ -323,9 +326,13 @@ def spent(expenses: Sequence[Expense], *, times: Sequence[int] = (), records_pub
     They are added up on a change that all of them protect. A release that hides the presence of one record hides that it
     changes at twice the budget. One that hides a change hides a of them at a times the budget. What one of them leaves public
     is public in the whole. Where an invariant is published, only changes that keep it are left, of as many records as all speak
-    of. times: how many releases cost each; none, one of each. records_public: a release that was not made might have published
-    the number of records, so changes are counted.
-    Raises `InvalidProblem` where no change is protected by all.
+    of. Raises `InvalidProblem` where no change is protected by all.
+
+    Parameters
+    ----------
+    expenses : what each mechanism costs, as `expense_of` finds it.
+    times : how many releases cost each; none, one of each.
+    records_public : a release that was not made might have published the number of records, so changes are counted.
     """
     listed = tuple(expenses)
     if not all(isinstance(expense, Expense) for expense in listed):

@@ -18,14 +18,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """List all tables, print what is known of one, or write its file; returns the exit code, 2 for what is refused."""
     options = _parser().parse_args(arguments)
     try:
-        print(_said(options))
+        print(_answer(options))
     except Refusal as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 2
     return 0
 
 
-def _said(options: argparse.Namespace) -> str:
+def _answer(options: argparse.Namespace) -> str:
     if options.name is None:
         if options.output is not None:
             raise InvalidProblem(f"name: is missing; say which table {options.output} is to hold, one of {_names()}.")

@@ -13,11 +13,15 @@ from designer.publish.pictures.of_mechanisms import ball_of
 
 
 def norm_ball(mechanism: Mechanism, queries: Sequence[str] | None = None) -> Drawing:
-    """Draw the norm ball of the noise with the protected differences that it must contain.
+    """Draw the norm ball of the noise with the protected differences that it must contain. Raises `InvalidProblem` for noise
+    without a norm, for names that are unmeasured or get no noise, and for balls of other dimensions without two names.
 
-    queries: two names of measured answers, on which the shadow of a ball in more dimensions falls. By default the whole ball,
-    in two or three. Raises `InvalidProblem` for noise without a norm, for names that are unmeasured or get no noise, and for
-    balls of other dimensions without two names.
+    Parameters
+    ----------
+    mechanism : the frozen mechanism.
+    queries
+        two names of measured answers, on which the shadow of a ball in more dimensions falls. By default the whole ball, in
+        two or three.
     """
     ball = ball_of(mechanism)
     if ball is None:

@@ -94,7 +94,7 @@ class Drawing:
             return write_whole(target, picture_bytes(self.figure(), target.suffix), replace=replace)
 
 
-def beside(drawings: Sequence[Drawing]) -> Any:
+def side_by_side(drawings: Sequence[Drawing]) -> Any:
     """Pictures in two dimensions side by side in one figure."""
     made = blank(sum(drawing.width for drawing in drawings), max(drawing.height for drawing in drawings))
     for place, drawing in enumerate(drawings, start=1):

@@ -18,7 +18,7 @@ from designer.base.arrays import Floats
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
 from designer.base.version import installing_with
-from designer.publish.pictures.labels import as_text, name_ticks, said, shortened, spell_out_missing
+from designer.publish.pictures.labels import add_remark, as_text, name_ticks, shortened, spell_out_missing
 from designer.publish.pictures.numerals import for_people, no_less, ticks_for_people
 from designer.publish.pictures.style import colour, ink
 
@@ -200,7 +200,7 @@ def name_rows(axes: Any, names: Sequence[object]) -> None:
 def remark(axes: Any, words: str) -> None:
     """A remark at the upper right, where there is something to say."""
     if words:
-        said(axes, words)
+        add_remark(axes, words)
 
 
 def logarithmic(axis: Any, values: Floats) -> bool:

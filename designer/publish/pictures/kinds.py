@@ -11,12 +11,12 @@ from designer.base.errors import InvalidProblem
 from designer.base.output import write_whole
 from designer.certificate.frozen import FrozenMechanism, Released
 from designer.designing.comparison import Comparison
-from designer.designing.design_result import Design, Made
+from designer.designing.design_result import Design, Designed
 from designer.designing.least import LeastBudget
 from designer.domains.structured_problem import StructuredProblem
 from designer.files.kinds import kind_of
 from designer.publish.pictures.answers import answer_drawings, tables_to_draw
-from designer.publish.pictures.drawing import Drawing, beside, chosen
+from designer.publish.pictures.drawing import Drawing, chosen, side_by_side
 from designer.publish.pictures.figures import check_picture, picture_bytes, require_matplotlib, styled
 from designer.publish.pictures.of_designs import MOST_DRAWN, budget_drawings, comparison_drawings, relation_drawing, with_limits
 from designer.publish.pictures.of_mechanisms import neighbourhoods, policy_drawings, release_maps
@@ -39,7 +39,10 @@ def register_picture(name: str, draw: Draw) -> None:
     Nothing in a problem file or a spec names a picture.
     Raises `InvalidProblem` for a name that is taken, and for no name or no function.
 
-    name: of the kind of picture. draw: a function from a comparison to a figure.
+    Parameters
+    ----------
+    name : of the kind of picture.
+    draw : a function from a comparison to a figure.
     """
     if not isinstance(name, str) or not name or name in (*OWN, *_PICTURES):
         there = sorted({*OWN, *_PICTURES})
@@ -87,8 +90,13 @@ Drawings = tuple[Drawing, ...]
 def drawings_of(thing: Any, released: Released | None = None) -> Drawings:
     """List the pictures of a mechanism, a release, a design, a comparison, a least budget or a policy, in the order of a page.
 
-    released: a release of the mechanism, whose answers come first. Their names differ. None where nothing can be drawn. Raises
-    `InvalidProblem` for a release of another mechanism, and for what has no pictures.
+    Their names differ. None where nothing can be drawn. Raises `InvalidProblem` for a release of another mechanism, and for
+    what has no pictures.
+
+    Parameters
+    ----------
+    thing : what is drawn.
+    released : a release of the mechanism, whose answers come first.
     """
     if released is not None:
         return _with_answers(thing, released)
@@ -115,10 +123,19 @@ def plot(
     """Draw one picture of something into a file, which is returned, or into axes of matplotlib, by default new ones, which are
     returned. Needs matplotlib (extra `plot`).
 
-    kind: the name of one of `drawings_of(thing, released)`, by default the first; of a comparison also a picture of your own,
-    into a file, see `designer.register_picture`. Without a kind, the file of a comparison shows losses and deviations
-    side by side. replace: may a regular file of that name be replaced? Raises `InvalidProblem` for other names, and for axes
-    that have not the dimensions of the picture.
+    Without a kind, the file of a comparison shows losses and deviations side by side. Raises `InvalidProblem` for other names,
+    and for axes that have not the dimensions of the picture.
+
+    Parameters
+    ----------
+    thing : what `drawings_of` takes.
+    path : of a picture; its ending says of which format.
+    ax : axes that have the dimensions of the picture.
+    kind
+        the name of one of `drawings_of(thing, released)`, by default the first; of a comparison also a picture of your own,
+        into a file, see `designer.register_picture`.
+    released : a release of the mechanism.
+    replace : may a regular file of that name be replaced?
     """
     if path is not None and ax is not None:
         raise InvalidProblem("plot: draws into a file or into axes; give path or ax, not both.")
@@ -131,7 +148,7 @@ def plot(
         return save_figure(own, Path(path), replace=replace)
     found = drawings_of(thing, released)
     if isinstance(thing, Comparison) and path is not None and kind is None and found:
-        return save_figure(lambda: beside(found[:2]), Path(path), replace=replace)
+        return save_figure(lambda: side_by_side(found[:2]), Path(path), replace=replace)
     compared = isinstance(thing, Comparison) and kind is not None
     drawing = kind_among(found, kind) if compared else chosen(found, kind, type(thing).__name__)
     return drawing.plot(ax) if path is None else drawing.save(path, replace=replace)
@@ -169,7 +186,7 @@ def _of_comparison(found: Comparison) -> Drawings:
 _OF: tuple[tuple[type, Callable[[Any], Drawings]], ...] = (
     (FrozenMechanism, _of_kind),
     (Design, lambda made: with_limits(drawings_of(made.mechanism), made.problem, made.mechanism)),
-    (Made, lambda made: drawings_of(made.mechanism)),
+    (Designed, lambda made: drawings_of(made.mechanism)),
     (Comparison, _of_comparison),
     (LeastBudget, budget_drawings),
     (Policy, lambda policy: policy_drawings({"policy": policy})),

@@ -93,7 +93,7 @@ def legend(axes: Any, handles: Sequence[Any], names: Sequence[object], **options
     return made
 
 
-def said(axes: Any, text: str, **options: Any) -> Any:
+def add_remark(axes: Any, text: str, **options: Any) -> Any:
     """A remark above the right end of the axes, small; a title goes above it (`REMARK`)."""
     style = {"ha": "right", "va": "bottom", "fontsize": 8, "gid": REMARK, **options}
     return as_text(axes.annotate(text, (1.0, 1.0), (0, 2), xycoords="axes fraction", textcoords="offset points", **style))

@@ -38,7 +38,7 @@ from designer.publish.pictures.figures import (
     remark,
     rest_words,
 )
-from designer.publish.pictures.labels import as_text, legend, said, shortened
+from designer.publish.pictures.labels import add_remark, as_text, legend, shortened
 from designer.publish.pictures.numerals import for_people, no_less, ticks_for_people
 from designer.publish.pictures.of_mechanisms import errors_of
 from designer.publish.pictures.style import colour, ink, series_style
@@ -138,7 +138,7 @@ def _draw_families(axes: Any, rows: Sequence[Row], limit: Limit | None, label: s
     bars_by_name(axes, [row["family"] for row in rows], np.array([row["loss"] for row in rows]), label, best=0)
     if limit is not None and limit.value > 0:
         axes.axvline(limit.value, color=ink(axes), linestyle="--", linewidth=1)
-        said(axes, f"dashed: the limit, {for_people(limit.value)}")
+        add_remark(axes, f"dashed: the limit, {for_people(limit.value)}")
         low, high = axes.get_xlim()
         axes.set_xlim(min(low, limit.value * 0.9), high)
 
@@ -155,7 +155,7 @@ def _draw_deviations(axes: Any, rows: Sequence[Row], queries: Sequence[str]) -> 
     axes.set_xlabel("standard deviation of the noise")
     axes.grid(axis="x", alpha=0.25)
     if len(places) < len(queries):
-        said(axes, rest_words(noise[0], places))
+        add_remark(axes, rest_words(noise[0], places))
     ticks_for_people(axes.xaxis)
     legend(axes, handles, [row["family"] for row in rows], loc="upper left", bbox_to_anchor=(1.0, 1.0))
 

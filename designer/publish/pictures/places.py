@@ -27,10 +27,17 @@ def placed_drawing(
     latitude: str = LATITUDE,
     longitude: str = LONGITUDE,
 ) -> Drawing:
-    """Draw the answers of a release, or without one the standard errors of a mechanism for linear queries, on a map.
+    """Draw the answers of a release, or without one the standard errors of a mechanism for linear queries, on a map. Raises
+    `InvalidProblem` where a place of an answer is missing, or stands twice.
 
-    path: a CSV or Parquet file with a row for each place: columns that name it, as the answers are named, and columns of
-    degrees. Raises `InvalidProblem` where a place of an answer is missing, or stands twice.
+    Parameters
+    ----------
+    mechanism : of linear queries.
+    released : a release of it, or None.
+    path
+        a CSV or Parquet file with a row for each place: columns that name it, as the answers are named, and columns of
+        degrees.
+    latitude, longitude : the columns of degrees.
     """
     table, label = _values(mechanism, released)
     rows = read_table(Path(path))

@@ -43,7 +43,6 @@ def most_changes(size: int) -> int:
 
 
 def change_words(change: Sequence[tuple[int, int]], elements: Sequence[str]) -> str:
-    """A change, element by element, in words."""
     return "the histogram changes by " + ", ".join(f"{amount:+d} {elements[i]}" for i, amount in change)
 
 

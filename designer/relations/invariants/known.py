@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable
-from designer.certificate.by_length import Longest
+from designer.certificate.change_norms import Longest
 from designer.relations.invariants.changes import sums_are_exact
 from designer.relations.invariants.statistics import Classes, Integers, LineTable, Statistics, Structure, line_table
 from solvers.exact.rational import root_above
@@ -54,7 +54,6 @@ class Lengths:
         return {"l1": self.total, "l2": self.square, "linf": self.largest}[order]
 
     def longest(self, order: Order) -> Change:
-        """The longest change known in an order."""
         return self.changes[("l1", "l2", "linf").index(order)]
 
     def exact(self, order: Order) -> bool:

@@ -27,7 +27,7 @@ from designer.base.display import counted
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, NAMES, POSITIVE, Named, keys, list_of, of_kind, record
-from designer.certificate.by_length import ByLength, Longest
+from designer.certificate.change_norms import ByLength, Longest
 from designer.certificate.implicit_changes import UnlistedSet
 from designer.certificate.norms import NormOrder as Order
 from designer.problem.domain import Domain, require_domain

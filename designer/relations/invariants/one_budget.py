@@ -19,7 +19,7 @@ from designer.base.checks import count, positive
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import announce, track
 from designer.base.schema import COUNT, POSITIVE, exactly, of_kind
-from designer.certificate.by_length import ByLength, Longest
+from designer.certificate.change_norms import ByLength, Longest
 from designer.certificate.implicit_changes import UnlistedSet
 from designer.certificate.norms import NormOrder as Order
 from designer.problem.relation import Block, Indices, Read, rectangles
@@ -97,7 +97,7 @@ def bounded_changes(statistics: Statistics, adjacency: int) -> Bounded:
     """The changes of at most `adjacency` replaced records, bounded; `DesignFailed` where none is found."""
     constraints = statistics.constraints
     classes = partitions_of(statistics.sums)
-    changes = _found(constraints, adjacency)
+    changes = _some_changes(constraints, adjacency)
     if classes is not None and len(np.unique(np.array(classes), axis=1).T) == statistics.size:
         largest = adjacency * (len(classes) - 1) // len(classes)
         bounds = (2 * adjacency, squares_of_two(adjacency, largest), largest)
@@ -107,7 +107,7 @@ def bounded_changes(statistics: Statistics, adjacency: int) -> Bounded:
     return Bounded(constraints, longest_of(bounds, changes, "changes, by a dual of a linear program for each cell"))
 
 
-def _found(constraints: Integers, adjacency: int) -> list[dict[int, int]]:
+def _some_changes(constraints: Integers, adjacency: int) -> list[dict[int, int]]:
     """Multiples of the changes of as few records as have any."""
     size = constraints.shape[1]
     for records in range(1, adjacency + 1):

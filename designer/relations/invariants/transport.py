@@ -20,7 +20,7 @@ from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import count
 from designer.base.errors import InvalidProblem, NoAttribute
 from designer.base.schema import COUNT, exactly, of_kind
-from designer.certificate.by_length import ByLength, Longest
+from designer.certificate.change_norms import ByLength, Longest
 from designer.certificate.implicit_changes import UnlistedSet
 from designer.certificate.norms import NormOrder as Order
 from designer.problem.relation import Block, Indices, Read, Relation, rectangles

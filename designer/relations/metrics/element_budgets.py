@@ -241,24 +241,23 @@ def per_element(epsilons: object) -> PerElement:
 
 
 def instance(epsilons: object, *, closure: bool = False) -> Instance:
-    """Set d(i, j) = min(epsilons[i], epsilons[j]) for i != j, where that is a metric; with `closure=True` its shortest-path
-    closure otherwise.
+    """Set d(i, j) = min(epsilons[i], epsilons[j]) for i != j, where that is a metric.
 
     It is one when the second largest budget is at most twice the smallest; the refusal names three elements that break the
     triangle inequality.
 
-    epsilons: (N,), a positive budget for each element, infinite where it is unprotected. closure: accept the shortest-path
-    closure where the budgets break the triangle inequality.
+    Parameters
+    ----------
+    epsilons : (N,), a positive budget for each element, infinite where it is unprotected.
+    closure : accept the shortest-path closure where the budgets break the triangle inequality.
 
     >>> instance([1.0, 2.0, 9.0]).exact_budget(1, 2)
     Fraction(2, 1)
     >>> instance([1.0, 3.0, 9.0])
     Traceback (most recent call last):
         ...
-    designer.base.errors.InvalidProblem: metric.epsilons: breaks the triangle inequality: \
-min(epsilon_1, epsilon_2) = 3.0 is more than min(epsilon_1, epsilon_0) + min(epsilon_0, epsilon_2) = 2.0. \
-Pass closure=True to accept the shortest-path closure, or raise epsilon_0 to 1.5.
-    """
+    designer.base.errors.InvalidProblem: metric.epsilons: breaks the triangle inequality: min(epsilon_1, epsilon_2) = 3.0 is more than min(epsilon_1, epsilon_0) + min(epsilon_0, epsilon_2) = 2.0. Pass closure=True to accept the shortest-path closure, or raise epsilon_0 to 1.5.
+    """  # noqa: E501
     if not isinstance(closure, bool):
         raise InvalidProblem(
             f"metric.closure: {closure!r} is neither True nor False; say whether the closure is accepted.", value=closure
@@ -268,8 +267,12 @@ Pass closure=True to accept the shortest-path closure, or raise epsilon_0 to 1.5
 
 def partition(labels: Sequence[object], epsilon: float) -> Partition:
     """Set d(i, j) = epsilon where `labels[i] == labels[j]`, infinite elsewhere: a record's part is public, its place in the
-    part protected. labels: one for each element, (N,). epsilon: in nats. Raises `InvalidProblem` for no labels, and a budget
-    that is not positive.
+    part protected. Raises `InvalidProblem` for no labels, and a budget that is not positive.
+
+    Parameters
+    ----------
+    labels : one for each element, (N,).
+    epsilon : in nats.
 
     >>> partition(["north", "south", "north"], 1.0).exact_budget(0, 1) is None
     True

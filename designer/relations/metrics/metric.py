@@ -275,10 +275,13 @@ class Uniform(Metric):
 
 
 def uniform(n: int, epsilon: float) -> Uniform:
-    """Set d(i, j) = epsilon for all i != j among n elements: ordinary epsilon-DP, replace one.
+    """Set d(i, j) = epsilon for all i != j among n elements: ordinary epsilon-DP, replace one. Raises `InvalidProblem` for a
+    number of elements below 1 and a budget that is not positive.
 
-    epsilon: the budget of each change, in nats. Raises `InvalidProblem` for a number of elements below 1 and a budget that
-    is not positive.
+    Parameters
+    ----------
+    n : the number of elements.
+    epsilon : the budget of each change, in nats.
 
     >>> uniform(3, epsilon=1.0).exact_budget(0, 2)
     Fraction(1, 1)
@@ -510,9 +513,12 @@ def sum_of(*parts: Metric) -> SumOfMetrics:
 
 
 def scaled(factor: float, part: Metric) -> Scaled:
-    """Multiply budgets: `factor * part`, factor positive, also written that way.
+    """Multiply budgets: `factor * part`, also written that way.
 
-    factor: above 0. part: the metric.
+    Parameters
+    ----------
+    factor : above 0.
+    part : the metric.
     """
     return Scaled(positive(factor, "metric.factor"), require_metric(part, "metric.part"))
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.checks import shown
-from designer.base.errors import InvalidProblem, withholding
+from designer.base.errors import InvalidProblem, hides_data_in_errors
 from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame
 from designer.base.labels import Labels, texts_of, values_of
 from designer.certificate.frozen import FrozenMechanism, Released, Takes, rate_of_left_out
@@ -124,7 +124,7 @@ class TakesCounts(FrozenMechanism, Generic[R]):
     def _release_counts(self, given: NDArray[np.int64], /) -> R:
         """What is released for counts that were checked, (N,), in the order of the elements."""
 
-    @withholding
+    @hides_data_in_errors
     def check(
         self, data: object, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
@@ -161,7 +161,7 @@ class TakesCounts(FrozenMechanism, Generic[R]):
         row = row.with_left_out(records_of(data), rate_of_left_out(self))
         return replace(released, guarantee=stated, row=row)  # type: ignore[type-var]
 
-    @withholding
+    @hides_data_in_errors
     def _given(self, data: object, row: RowUnit) -> tuple[Guarantee | None, NDArray[np.int64]]:
         """The counts, in order, and the statement of a release from records; None for counts."""
         if form_for(data, self.universe) == "histogram":
@@ -173,7 +173,6 @@ class TakesCounts(FrozenMechanism, Generic[R]):
 
     @property
     def _hidden(self) -> Relation:
-        """What is protected."""
         made: Relation = self.relation  # type: ignore[attr-defined]
         return made
 

@@ -464,7 +464,6 @@ NAMES = itertools.count(1)
 
 
 def is_of_spark(table: object) -> bool:
-    """Is it of a type of Spark?"""
     return type(table).__module__.partition(".")[0] == "pyspark"
 
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from designer.base.arrays import Immutable
 from designer.base.checks import count, shown
 from designer.base.display import counted
-from designer.base.errors import InvalidProblem, InvalidSpec, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.frames import arrow_of, as_pandas_may_hold, column_names
 from designer.base.json_text import require_keys
 from designer.base.labels import is_missing, listed_label, number_of, texts_of, values_of, whole_of
@@ -322,7 +322,7 @@ class RowUnit(Immutable):
             )
         return entity
 
-    @withholding
+    @hides_data_in_errors
     def with_left_out(self, table: Any, rate: Fraction | None, entropy: Entropy = SystemEntropy()) -> RowUnit:  # noqa: B008
         """The same with how many rows of a confidential table do not count, for a release; itself where all rows count.
 

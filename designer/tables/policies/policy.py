@@ -157,7 +157,6 @@ def magnitude(record: Mapping[str, object], attribute: str) -> Fraction:
 
 
 def column(columns: Columns, attribute: str) -> NDArray[Any]:
-    """A column of a table of columns."""
     if attribute not in columns:
         raise InvalidProblem(f"columns: no {attribute!r}, which the policy reads; there are {shown(sorted(columns))}.")
     return np.asarray(columns[attribute])
@@ -218,7 +217,6 @@ def numeric(table: Any, attribute: str) -> Any:
 
 
 def same_unit(parts: Iterable[Policy], field: str) -> Unit:
-    """The common unit of some policies."""
     units = sorted({part.unit for part in parts})
     if len(units) != 1:
         raise InvalidProblem(f"{field}: mixes the units {units}; convert pure policies with `AsZcdp` first.")

@@ -66,7 +66,6 @@ class SlowNoise(Declared, Immutable):
         return self.noisy_each([total], entropy)[0]
 
     def to_spec(self) -> dict[str, Any]:
-        """Its numbers as plain data."""
         held: Any = self
         return {field.name: as_data(getattr(self, field.name)) for field in fields(held)}
 

@@ -12,11 +12,11 @@ from designer.publish.pictures.answers import answer_drawings, spans_of
 from designer.publish.pictures.figures import MOST, bars_by_name, largest_of, rest_words, spans_by_name, table_in_colours
 from designer.publish.pictures.labels import (
     REMARK,
+    add_remark,
     as_text,
     fonts_for,
     legend,
     name_ticks,
-    said,
     shortened,
     spell_out_missing,
     with_unit,
@@ -113,7 +113,7 @@ def test_dollar_signs_and_underscores_are_drawn_as_they_are() -> None:
     name_ticks(axes.yaxis, [0, 1], ["$x", "y$"])
     axes.figure.canvas.draw()  # a formula that is none would be refused here
     assert not any(text.get_parse_math() for text in [*made.get_texts(), *axes.get_yticklabels()])
-    assert said(axes, "a word").get_gid() == REMARK
+    assert add_remark(axes, "a word").get_gid() == REMARK
 
 
 def test_letters_that_no_font_has_are_spelled_out_and_others_stay() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from designer.base.errors import InvalidProblem
 from designer.base.version import installing_with
-from designer.publish.pictures.drawing import Drawing, beside, chosen
+from designer.publish.pictures.drawing import Drawing, chosen, side_by_side
 
 figures = pytest.importorskip("matplotlib.figure")
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
@@ -50,7 +50,7 @@ def test_given_axes_are_drawn_into_and_nothing_else() -> None:
 def test_axes_of_its_own_have_the_title_and_no_screen() -> None:
     axes = FLAT.plot()
     assert axes.get_title(loc="left") == FLAT.title and axes.lines[0].get_xydata().tolist() == [[0, 2], [1, 3]]
-    assert DEEP.plot().name == "3d" and len(beside([FLAT, FLAT]).axes) == 2
+    assert DEEP.plot().name == "3d" and len(side_by_side([FLAT, FLAT]).axes) == 2
 
 
 def test_axes_of_other_dimensions_and_what_are_no_axes_are_refused() -> None:

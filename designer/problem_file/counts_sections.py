@@ -60,7 +60,6 @@ class AskingReader(Reader, ABC):
         return LinearReader(self.path, self.shared())
 
     def shared(self) -> dict[str, Any]:
-        """The shared sections."""
         return {name: self.data[name] for name in (*SHARED, "unlisted") if name in self.data}
 
     def workload(self) -> Workload:
