@@ -20,6 +20,7 @@ from designer.certificate.norms import weighted_l1
 from designer.designing.family import Family, refuse_outdone
 from designer.designing.measured import Coordinates
 from designer.designing.repair import freeze
+from designer.limits import MOST_TREE_ENTRIES
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.mechanism.nesting import chained, described_rows
@@ -44,7 +45,6 @@ from solvers.programs.trees import (
 from solvers.work import finishing
 
 NAME = "hierarchy"
-MOST_ENTRIES = 2**25  # of the measured rows, and of the answers made of them, that are written out: 256 MB each
 NESTED_ENTRIES = 2**18  # those of nested counts: 2 MB, and in a file 5 MB
 SMALL = 2**16  # entries up to which auto leaves trees to strategy_geometric, which has them among the starts of its search
 STEEPEST = 40.0  # budgets beyond which rates are kept in proportion: a count has noise with a probability below 1e-16
@@ -112,7 +112,7 @@ class CountedTree:
 
 def design_tree(problem: Problem) -> AdditiveMechanism | HierarchyMechanism:
     """The tree of counts of least squared error that the search found, for one budget of all changes of a record; under other
-    relations its rates are kept in proportion. Nested counts of more numbers than `MOST_ENTRIES` are never written out;
+    relations its rates are kept in proportion. Nested counts of more numbers than `MOST_TREE_ENTRIES` are never written out;
     `DesignFailed` for other queries of so many."""
     budget = _budget(problem)
     least = min(budget, STEEPEST)
@@ -165,7 +165,7 @@ def _some(queries: int) -> slice:
 def _tree(problem: Problem, budget: float) -> CountedTree:
     """The tree that serves the queries: their own, the best of every fan-out over the line, or all counts and their total."""
     matrix = problem.workload.matrix
-    if int(counted(matrix).sum()) <= MOST_ENTRIES and (own := _nested(matrix)) is not None:
+    if int(counted(matrix).sum()) <= MOST_TREE_ENTRIES and (own := _nested(matrix)) is not None:
         return own
     _require_entries(problem, *matrix.shape)
     found = _on_a_line(matrix, problem.costs, budget)
@@ -258,7 +258,7 @@ def _all_on(tree: Tree, budget: float) -> Floats:
 
 def _require_entries(problem: Problem, rows: int, columns: int) -> None:
     """`DesignFailed` where a matrix of so many entries is too large."""
-    if rows * columns > MOST_ENTRIES:
+    if rows * columns > MOST_TREE_ENTRIES:
         queries, elements = problem.workload.shape
         raise DesignFailed(
             f"{NAME}: {queries:,} queries of {elements:,} elements would take matrices of {rows * columns * 8e-9:.3g} GB; use "

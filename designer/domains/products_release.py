@@ -25,6 +25,7 @@ from designer.domains.directions import Together, parts_of
 from designer.domains.marginals_noise import kronecker_product
 from designer.domains.products_noise import MeasuredProduct, Noise, Protection, StrategyMatrix, sides
 from designer.domains.products_workload import StructuredWorkload
+from designer.limits import MOST_MEASURED, MOST_TERM_ANSWERS
 from designer.relations.records.row_unit import RowUnit
 from designer.sampling.entropy import Entropy
 from designer.sampling.integer_margins import laplace_margin, sum_of_gaussians_margin, sums_are_nearly_normal
@@ -51,8 +52,6 @@ class Described(Protocol):
     def serves(self) -> Serves: ...
 
 
-TABLE_LIMIT = 2**26  # answers of a term that are written out together
-MEASURED_LIMIT = 2**25  # coordinates that one release draws noise for
 LISTED = 1000  # answers that a release lists by name
 WORKING = 2**22  # numbers that are held while single answers are put together
 
@@ -101,9 +100,10 @@ class StructuredAnswers:
         """All answers of a term as an array, an axis for each of its attributes in the order of the domain."""
         workload = self.mechanism.workload
         term = workload.term(term)
-        if workload.counts[term] > TABLE_LIMIT:
+        if workload.counts[term] > MOST_TERM_ANSWERS:
             raise InvalidProblem(
-                f"term {term}: has {workload.counts[term]} answers, more than {TABLE_LIMIT}; ask for some, `answers(places)`."
+                f"term {term}: has {workload.counts[term]} answers, more than {MOST_TERM_ANSWERS}; ask for some, "
+                "`answers(places)`."
             )
         total = np.zeros([queries.count for queries in workload.terms[term].values()])
         for block, values in self._blocks(term):
@@ -216,9 +216,9 @@ class SimulatedAnswers(StructuredAnswers):
 
 def require_drawable(measured: int) -> None:
     """Refuse to draw more noise than a release holds."""
-    if measured > MEASURED_LIMIT:
+    if measured > MOST_MEASURED:
         raise InvalidProblem(
-            f"release: {measured} coordinates would get noise, more than {MEASURED_LIMIT}; such designs are certified, and "
+            f"release: {measured} coordinates would get noise, more than {MOST_MEASURED}; such designs are certified, and "
             "their errors known, but they are not drawn. Ask for tables over fewer of the attributes at once "
             "(`StructuredWorkload.tables`), or merge values."
         )

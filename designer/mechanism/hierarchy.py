@@ -37,6 +37,7 @@ from designer.certificate.guarantee import (
 )
 from designer.certificate.implicit_rows import DescribedSet, certify_described
 from designer.certificate.norms import Norm, weighted_l1
+from designer.limits import MOST_DRAWN_NUMBERS
 from designer.mechanism.additive import PURE_SHIFT, SAMPLING, law_words
 from designer.mechanism.composition import Composition, Protected
 from designer.mechanism.interface import Falloff, GridMechanism
@@ -63,7 +64,6 @@ from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.margins import NoiseFacts
 from designer.tradeoff.costs import Cost
 
-MOST_DRAWN = 2**27  # numbers that a mean absolute error is drawn from
 DRAWS = 2000
 AT_ONCE = 2**23  # counts whose draws are held together
 CONSISTENT = "; the answers are the least squares of all noisy counts"
@@ -203,7 +203,7 @@ class HierarchyMechanism(GridMechanism):
         """Expected absolute value of the noise in each of the K answers, of 2,000 repeatable draws; `InvalidProblem` where
         these would take minutes."""
         numbers = DRAWS * (len(self.rates) + self.workload.shape[0])
-        if numbers > MOST_DRAWN:
+        if numbers > MOST_DRAWN_NUMBERS:
             raise InvalidProblem(
                 f"loss: the absolute error is drawn, and {numbers:,} numbers take too long; use squared, or ask about fewer."
             )

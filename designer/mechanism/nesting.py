@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.errors import InvalidProblem
+from designer.limits import LARGEST_COUNT_RATE, MOST_NESTED_ENTRIES
 from designer.problem.compressed_rows import IntervalRows, Matrix, compressed, intervals_in, row_places
 from designer.problem.relation import Indices
 from solvers.programs.trees import Posterior, Tree, precision
 
-STEEPEST = 300.0  # of a rate: the noise of a count is then other than 0 with a probability below 1e-130
-MOST_ENTRIES = 2**27  # of queries and of counts as they are written here: 2 GB
 LOOKED_AT = 2**22  # queries times counts up to which every part of every answer is looked at
 TRIED = 400  # slopes at which a bound of moments is looked at
 
@@ -110,7 +109,7 @@ class Nesting(Immutable):
     def covariance(self) -> Floats:
         """Of the noise in the answers, (K, K); `InvalidProblem` where it would take too much memory."""
         queries = self.asked.shape[0]
-        if queries * max(queries, len(self.tree.parent)) > MOST_ENTRIES // 4:
+        if queries * max(queries, len(self.tree.parent)) > MOST_NESTED_ENTRIES // 4:
             raise InvalidProblem(
                 f"covariance: of {queries:,} answers from {len(self.node):,} counts would take "
                 f"{queries * max(queries, len(self.tree.parent)) * 8e-9:.3g} GB; use `query_variances()`."
@@ -220,7 +219,7 @@ def tree_of(groups: Matrix) -> tuple[Tree, Indices, Indices]:
     """
     rows = compressed(groups)
     size = rows.shape[0]
-    if rows.nnz > MOST_ENTRIES:
+    if rows.nnz > MOST_NESTED_ENTRIES:
         raise InvalidProblem(f"measured: {rows.nnz:,} entries of groups take more than 2 GB; measure fewer levels.")
     lengths = np.diff(rows.indptr)
     if not lengths.all() or (rows.data != 1).any():
@@ -278,7 +277,7 @@ def with_nodes(tree: Tree, label: Indices, queries: Matrix) -> Any:
     if isinstance(queries, IntervalRows) and (found := _interval_nodes(tree, label, queries)) is not None:
         return found
     rows = compressed(queries).tocsr()
-    if rows.nnz > MOST_ENTRIES:
+    if rows.nnz > MOST_NESTED_ENTRIES:
         raise InvalidProblem(f"workload: {rows.nnz:,} entries of queries take more than 2 GB; ask about fewer elements.")
     return _lifted(tree, rows.shape[0], *_of_leaves(tree, label, rows))
 
@@ -372,5 +371,7 @@ def _interval_nodes(tree: Tree, label: Indices, rows: IntervalRows) -> Any:
 
 def require_rates(rates: NDArray[np.float64]) -> None:
     """`InvalidProblem` for a count without noise, or with so little that its precision is no float."""
-    if not ((rates > 0) & (rates <= STEEPEST)).all():
-        raise InvalidProblem(f"norm.map: rates of noise must be above 0, and at most {STEEPEST:g}; measure fewer counts.")
+    if not ((rates > 0) & (rates <= LARGEST_COUNT_RATE)).all():
+        raise InvalidProblem(
+            f"norm.map: rates of noise must be above 0, and at most {LARGEST_COUNT_RATE:g}; measure fewer counts."
+        )

@@ -35,6 +35,7 @@ from designer.certificate.guarantee import (
     require_family,
 )
 from designer.certificate.sensitivity import SensitivitySet
+from designer.limits import LARGEST_GRID_EXPONENT
 from designer.mechanism.composition import Composition, Protected
 from designer.mechanism.interface import Falloff, GridMechanism
 from designer.mechanism.noise import Grid
@@ -320,7 +321,7 @@ class StaircaseMechanism(GridMechanism):
     def from_core(cls, core: Mapping[str, Any]) -> StaircaseMechanism:
         """The mechanism of a spec, certified anew."""
         require_keys(core, keys(cls.spec_form.core), "mechanism")
-        if not all(type(e) is int and abs(e) < 2000 for e in core["grid"]):
+        if not all(type(e) is int and abs(e) < LARGEST_GRID_EXPONENT for e in core["grid"]):
             raise InvalidSpec(f"grid: {core['grid'][:4]} ... must be whole exponents of two.")
         return cls(
             family=core["family"],
