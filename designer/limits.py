@@ -83,9 +83,9 @@ LARGEST_STAIRCASE_BUDGET = 300.0  # nats of a budget: the program holds e^budget
 MOST_STAIRCASE_DIMENSIONS = 4  # dimensions of a staircase, whose table grows with that power
 MOST_STAIRCASE_STEPS = 800  # protected differences on the lattice, both signs, each a row of the program at every place
 MOST_STAIRCASE_PEAKS = 100_000  # places of a staircase with levels of their own, all of which a file lists
-LARGEST_STAIRCASE_COST = 2**44  # cost of a step and level, in units; beyond, sums along a walk leave 64 bits
+LARGEST_STAIRCASE_COST = 2**44  # budget of a level, in units; a larger unit serves
 LARGEST_STAIRCASE_BASIS = 2**45  # entry of a basis, in steps of the grid; beyond, noise leaves 64 bits
-LARGEST_STAIRCASE_COORDINATE = 10**6  # coordinate of a peak, in the basis; beyond, noise leaves 64 bits
+LARGEST_STAIRCASE_COORDINATE = 10**6  # coordinate of a peak or a difference, in the basis; longer rows or units serve
 MOST_PROJECTED_ELEMENTS = 6_000  # elements whose noise is projected: two dense matrices of 0.3 GB
 LARGEST_MULTIPLE = 2**52  # steps of a measured entry; beyond, sums with noise are not exact in float64 and int64
 LARGEST_COUNT_RATE = 300.0  # rate of the noise of a count, which is then other than 0 with a probability below 1e-130
@@ -94,10 +94,10 @@ LARGEST_GRID_EXPONENT = 2000  # exponent of a step of a grid, either way; floats
 
 # Samplers
 LARGEST_GAUSSIAN_VARIANCE = 4**55  # variance of discrete Gaussian noise, in steps: beyond 2^63 lies a mass below exp(-2^14)
-LARGEST_CENTRED_VARIANCE = 2**80  # variance of centred Gaussian noise; beyond, it leaves 64 bits
-LARGEST_TAIL_SCALE = 2**32  # scale of noise with heavy tails, in steps; beyond, draws leave 64 bits too often
+LARGEST_CENTRED_VARIANCE = 2**80  # variance of a coefficient that is drawn around a centre, in steps; other units serve
+LARGEST_TAIL_SCALE = 2**32  # scale of noise with heavy tails, in steps; a coarser grid serves
 LARGEST_TAIL_POWER = 64  # power of noise with heavy tails; beyond, it is Gaussian noise
-LARGEST_STAIR = 2**50  # width and top of a stair, in steps; beyond, noise leaves 64 bits
+LARGEST_STAIR = 2**50  # width and top of a stair, in steps; a coarser grid serves
 LARGEST_STAIR_UNIT = Fraction(2**10)  # nats of a step of a stair; beyond, noise is always 0
 LARGEST_NORMAL_DEVIATION = Fraction(2) ** 55  # deviation of rounded normal noise, in steps: 64 of them fit 61 bits
 MOST_GAUSSIAN_CELLS = 2**20  # cells of a table with Gaussian noise that keeps its margins, drawn as one vector
@@ -153,7 +153,7 @@ MOST_LABEL_COMBINATIONS = 10**6  # combinations of labels of several key columns
 MOST_HIERARCHY_AXES = 12  # axes of a hierarchy, whose intervals multiply
 MOST_MEASURE_STEPS = 2**52  # steps of a measure; below, floats hold every half, so that floor(v + 1/2) is correctly rounded
 MOST_QUANTILE_CANDIDATES = 256  # candidates of a quantile; the exact certificate takes 0.5 s for 100, 1.4 s for 256
-LARGEST_QUANTILE_RHO = 10**6  # rho of a quantile, at which it is exact
+LARGEST_QUANTILE_RHO = 10**6  # rho of the choice of a quantile, which hides nothing any more
 LARGEST_POLICY_EXPONENT = 128  # power of two of a policy's parameter, either way; beyond, engines over- or underflow
 
 # Accounts, exchange, programs and pictures
