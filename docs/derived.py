@@ -517,6 +517,29 @@ def sizes(part: str) -> Lines:
     yield sizes_page.steep(growth) if part == "steep" else sizes_page.table(growth)
 
 
+def limits(_: str) -> Lines:
+    """The sizes that are refused: what is counted, the number, and the files that refuse."""
+    root = Path(__file__).resolve().parents[1]
+    files = [
+        path for top in ("designer", "solvers") for path in (root / top).rglob("*.py")
+    ]
+    texts = {
+        str(path.relative_to(root)): path.read_text(encoding="utf-8")
+        for path in sorted(files)
+    }
+    yield from table("what is bounded", "number", "refused in")
+    for own in ("designer/limits.py", "solvers/limits.py"):
+        for name, number, what in re.findall(
+            r"^([A-Z_]+) = (.+?)  # (.+)$", texts.pop(own), re.MULTILINE
+        ):
+            users = ", ".join(
+                f"`{file}`"
+                for file, text in texts.items()
+                if re.search(rf"\b{name}\b", text)
+            )
+            yield f"| {escaped(what)} | `{number}` | {users} |"
+
+
 def paper_items(key: str) -> Lines:
     """What became of the items of a paper."""
     from examples.papers.__main__ import paper
@@ -543,6 +566,7 @@ MAKERS: Mapping[str, Callable[[str], Lines]] = {
     "families": families,
     "measured": measured,
     "sizes": sizes,
+    "limits": limits,
     "example": example,
     "attacks": attacks,
     "mutants": mutants,

@@ -25,6 +25,7 @@ from designer.base.errors import InvalidLedger, InvalidProblem
 from designer.base.json_text import canonical, utc_text
 from designer.base.version import VERSION
 from designer.certificate.guarantee import Guarantee
+from designer.limits import MOST_LEDGER_TEXT_CHARACTERS, MOST_NAME_CHARACTERS
 from designer.problem.relation import RECORDS_PUBLIC
 from designer.relations.records.row_unit import RowUnit
 
@@ -151,7 +152,6 @@ def _names_itself(entry: Entry) -> bool:
 
 FORMAT = "dp-designer/ledger"
 LEDGER_VERSION = 1
-LONGEST_TEXT = 500
 COMMON = frozenset({"number", "kind", "time", "who", "signer"})
 KINDS = {
     "opened": {"format", "version", "ledger", "software"},
@@ -197,7 +197,7 @@ class DatasetTerms(Immutable):
         return cls(Total.from_dict(data["total"]), None if listed is None else tuple(listed), content)
 
 
-def stated_text(text: object, field: str, longest: int = LONGEST_TEXT) -> str:
+def stated_text(text: object, field: str, longest: int = MOST_LEDGER_TEXT_CHARACTERS) -> str:
     """A text of a caller as it is kept: not empty, not too long, fit to be printed in a line."""
     if not isinstance(text, str) or not text.strip() or len(text) > longest:
         raise InvalidProblem(f"{field}: {shown(text)} is no text of 1 to {longest} characters; give one.", value=text)
@@ -285,7 +285,6 @@ def require_opened(first: Entry) -> str:
 # Names of data sets: one spelling for each, nothing in them that cannot be seen, and no two in a ledger that look alike.
 
 
-LONGEST_NAME = 200
 UNPRINTABLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 # Alphabets with letters that look like those of another of them; a word is written in one.
 ALPHABETS = frozenset({"LATIN", "GREEK", "COPTIC", "CYRILLIC", "ARMENIAN", "CHEROKEE", "LISU", "GEORGIAN", "DESERET", "OSAGE"})
@@ -351,8 +350,8 @@ def dataset_name(text: object) -> str:
     if not isinstance(text, str):
         raise InvalidProblem(f"dataset: {shown(text)} is no text; give a name.", value=text)
     name = re.sub(" +", " ", unicodedata.normalize("NFC", text).strip(" "))
-    if not 0 < len(name) <= LONGEST_NAME:
-        raise InvalidProblem(f"dataset: {escaped(text)} is no text of 1 to {LONGEST_NAME} characters; give a name.")
+    if not 0 < len(name) <= MOST_NAME_CHARACTERS:
+        raise InvalidProblem(f"dataset: {escaped(text)} is no text of 1 to {MOST_NAME_CHARACTERS} characters; give a name.")
     unseen = [c for c in name if one_line(c) != c or unicodedata.category(c) in UNPRINTABLE or (c.isspace() and c != " ")]
     if unseen:
         raise InvalidProblem(

@@ -55,6 +55,7 @@ from designer.domains.products import StructuredMechanism
 from designer.files.kinds import kind_of
 from designer.lattice.mechanism import LatticeMechanism
 from designer.lattice.row_mechanism import RowMechanism
+from designer.limits import MOST_AUDIT_SECONDS
 from designer.local.mechanism import Channel
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.hierarchy import HierarchyMechanism
@@ -322,7 +323,7 @@ def audit(
         raise InvalidProblem(
             f"mechanism: {shown(mechanism)} is no frozen object; give one that was designed or loaded.", value=mechanism
         )
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < 1e7:
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < MOST_AUDIT_SECONDS:
         raise InvalidProblem(f"seconds: {shown(seconds)} is not a positive number below 10^7; give one.", value=seconds)
     power = power or TestPower()
     if not isinstance(power, TestPower):

@@ -23,6 +23,7 @@ from designer.certificate.norms import weighted_l1
 from designer.designing.implicit_rows import ScannedChanges, classes
 from designer.designing.measured import Coordinates
 from designer.designing.repair import freeze
+from designer.limits import MOST_AVERAGE_TARGETS
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Indices
 from solvers.programs.biconvex import fit_rows_jointly
@@ -34,8 +35,6 @@ OBJECTIVE = (
     "(DX program 13)"
 )
 SHARED = "; max_u taken for each statistic apart where several groups decide it"
-# Statistics times images that are fitted together in a minute or two.
-MOST = 4000
 # A row that varies by less than this times its noise scale is a constant, left so by the descent.
 FAINT = 1e-8
 
@@ -94,10 +93,10 @@ def _jointly(queries: StatisticalQueries, records: float, v: Floats) -> Additive
     moving = owner != STILL
     if not moving.any():
         raise DesignFailed("squared_averages: no statistic depends on the attributes; publish them as they are.")
-    if targets.size > MOST:
+    if targets.size > MOST_AVERAGE_TARGETS:
         raise DesignFailed(
             f"squared_averages: {len(targets)} statistics of {targets.shape[1]} images are {targets.size} unknowns, more than "
-            f"{MOST}; ask fewer at once, or round the functions to fewer values."
+            f"{MOST_AVERAGE_TARGETS}; ask fewer at once, or round the functions to fewer values."
         )
     announce(f"squared_averages: fitting {len(targets)} x {targets.shape[1]} answers")
     loss = GroupedSquares(starts, owner[moving])

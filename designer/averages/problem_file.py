@@ -28,6 +28,7 @@ from designer.base.schema import POSITIVE, Fragment, Schema, either, exactly, li
 from designer.certificate.frozen import FrozenMechanism
 from designer.designing.dispatch import design
 from designer.files.data_files import read_table
+from designer.limits import LARGEST_FUNCTION_VALUE
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem_file.counts_sections import SHARED, AskingReader
 from designer.problem_file.forms import ProblemFile
@@ -47,7 +48,6 @@ from designer.problem_file.sections import Choices, ExpectedValues, naming
 from designer.relations.metrics.metric import Metric
 
 NUMBERS = "number"
-LARGEST = 1e100  # of the numbers of a function
 OF = {"of": noted("The attribute, or the attributes, that the function is of.", either(text(), list_of(text(), distinct=True)))}
 BY_VALUE: Schema = {"type": "object", "minProperties": 1, "additionalProperties": number()}
 TERMS = (
@@ -140,8 +140,10 @@ class AveragesReader(AskingReader):
         for entry in numbers if isinstance(numbers, list) else [numbers]:
             if isinstance(entry, list):
                 self._require_moderate(name, entry)
-            elif not isinstance(entry, (int, float)) or not abs(entry) <= LARGEST:
-                remedy = f"is no number, or beyond {LARGEST:g}; give numbers, in units in which they are moderate"
+            elif not isinstance(entry, (int, float)) or not abs(entry) <= LARGEST_FUNCTION_VALUE:
+                remedy = (
+                    f"is no number, or beyond {LARGEST_FUNCTION_VALUE:g}; give numbers, in units in which they are moderate"
+                )
                 raise self.refuse("statistics", name, entry, remedy)
 
     def _term(self, name: str, given: Mapping[str, Any]) -> tuple[tuple[str, ...], Any]:

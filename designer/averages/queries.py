@@ -22,6 +22,7 @@ from designer.base.checks import assign, positive, shown
 from designer.base.errors import InvalidProblem, hides_data_in_errors
 from designer.base.json_text import canonical
 from designer.base.labels import listed_label
+from designer.limits import MOST_AVERAGE_CELLS, MOST_IMAGES
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.interface import reach_of_answers
 from designer.mechanism.release import ErrorSource, Release
@@ -42,10 +43,6 @@ from designer.relations.row_groups import RowGroups
 # Two rows with the same answers are one element. The budget between two images is the least over the rows that have them,
 # closed under detours: a mechanism that hides these is exactly one that hides the changes of rows
 # (docs/theory/statistical.md, 1).
-
-
-# The closure of M images takes M^3 steps: 8 s at 2000.
-IMAGES = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +79,9 @@ def image_of(domain: Domain, answers: Floats, budgets: Metric | Sequence[Metric 
     images = columns.shape[1]
     if isinstance(alone, Metric) and images == domain.size:
         return Image(domain, frozen(np.arange(images)), frozen(answers), alone)
-    if images > IMAGES:
+    if images > MOST_IMAGES:
         raise InvalidProblem(
-            f"statistics: the rows over {list(domain.attributes)} have {images} different answers, more than {IMAGES}; "
+            f"statistics: the rows over {list(domain.attributes)} have {images} different answers, more than {MOST_IMAGES}; "
             "round the functions to fewer values, or split them into sums of functions of fewer attributes."
         )
     if isinstance(budgets, Metric):
@@ -143,9 +140,6 @@ def symmetric(least: Floats) -> Floats:
     return both
 
 
-# Combinations of the attributes of one group that are enumerated: 10^7 answers of 8 bytes.
-CELLS = 10**7
-
 Function = Callable[..., float] | Mapping[Any, float] | Sequence[Any] | Floats
 Budgets = Mapping[str, float | Metric] | Metric
 Records = Iterable[Mapping[str, object]] | Mapping[str, Sequence[object]]
@@ -179,8 +173,10 @@ class Term(Immutable):
         if not listed or len(set(listed)) != len(listed):
             raise InvalidProblem(f"statistics[{name}]: {list(listed)} is not a list of attributes, each named once.")
         shape = tuple(domain.shape[domain.axis(a)] for a in listed)
-        if math.prod(shape) > CELLS:
-            raise InvalidProblem(f"statistics[{name}]: {list(listed)} have {math.prod(shape)} combinations, more than {CELLS}.")
+        if math.prod(shape) > MOST_AVERAGE_CELLS:
+            raise InvalidProblem(
+                f"statistics[{name}]: {list(listed)} have {math.prod(shape)} combinations, more than {MOST_AVERAGE_CELLS}."
+            )
         rows = product(*(domain.values[domain.axis(a)] for a in listed))
         if callable(function):
             numbers = real_array([function(*row) for row in rows], f"statistics[{name}]", 1)
@@ -301,10 +297,10 @@ class StatisticalQueries(Immutable):
         """The images of the values of some attributes, with the part of every answer that they decide."""
         axes = [self.domain.axis(attribute) for attribute in attributes]
         domain = Domain(tuple(attributes), tuple(self.domain.values[a] for a in axes))
-        if domain.size * len(self.statistics) > CELLS:
+        if domain.size * len(self.statistics) > MOST_AVERAGE_CELLS:
             raise InvalidProblem(
                 f"statistics: {len(self.statistics)} functions over {domain.size} combinations of {attributes} are more than "
-                f"{CELLS} numbers; write functions that are sums as sums of terms of fewer attributes."
+                f"{MOST_AVERAGE_CELLS} numbers; write functions that are sums as sums of terms of fewer attributes."
             )
         answers = np.array([statistic.table(domain) for statistic in self.statistics])
         if isinstance(self.budgets, Metric):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from designer.base.errors import InvalidProblem
+from designer.limits import LARGEST_NUMBER, MOST_DENOMINATOR_DIGITS
 
 
 def names(given: Sequence[object] | None, count: int, field: str, prefix: str) -> tuple[str, ...]:
@@ -109,10 +110,6 @@ def count(value: object, field: str, *, least: int = 1) -> int:
     return int(value)
 
 
-LARGEST = Fraction(2) ** 1000  # of the numbers given: its square root, and what is a little larger, are floats
-
-
-DIGITS = 400  # of a denominator: specs hold no longer ones
 RATIONAL_TEXT = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399}|(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,3})?)?")
 
 
@@ -123,7 +120,7 @@ def rational(value: object, field: str) -> Fraction:
     >>> rational("1/3", "epsilon"), rational(0.5, "epsilon"), rational("2.56", "rho"), rational("1e-6", "delta")
     (Fraction(1, 3), Fraction(1, 2), Fraction(64, 25), Fraction(1, 1000000))
     """
-    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < 2 * DIGITS:
+    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < 2 * MOST_DENOMINATOR_DIGITS:
         return _short(Fraction(value), field)
     if isinstance(value, str) and RATIONAL_TEXT.fullmatch(value):
         return _short(Fraction(value), field)
@@ -140,14 +137,16 @@ def rational(value: object, field: str) -> Fraction:
 
 
 def _moderate(number: Fraction, field: str) -> Fraction:
-    if abs(number) > LARGEST:
+    if abs(number) > LARGEST_NUMBER:
         raise InvalidProblem(f"{field}: is beyond 2^1000; give a smaller number.")
     return number
 
 
 def _short(number: Fraction, field: str) -> Fraction:
-    if number.denominator > 10**DIGITS:
-        raise InvalidProblem(f"{field}: has a denominator of more than {DIGITS} digits; give a shorter number.")
+    if number.denominator > 10**MOST_DENOMINATOR_DIGITS:
+        raise InvalidProblem(
+            f"{field}: has a denominator of more than {MOST_DENOMINATOR_DIGITS} digits; give a shorter number."
+        )
     return _moderate(number, field)
 
 

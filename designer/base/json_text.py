@@ -18,8 +18,8 @@ from designer.base.checks import shown, system_words
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.output import mistaken
 from designer.base.progress import step
+from designer.limits import MOST_JSON_BYTES
 
-SIZE_LIMIT = 256 * 2**20
 AS_THEY_ARE = frozenset((str, int, bool, type(None)))
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # one without its other half is no text: no file could be written of it
 LARGE = re.compile(rb"[eE]\+?[0-9]{3,}\s*[,\]}]|[0-9]{200}")  # what a number beyond the floats has; where none has it, none is
@@ -83,7 +83,7 @@ _text = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
 
 
 @step("reading a file")
-def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
+def read_json(path: Path, size_limit: int = MOST_JSON_BYTES) -> dict[str, Any]:
     """A JSON object from a file of limited size."""
     try:
         with path.open("rb") as file:

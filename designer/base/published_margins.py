@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
+from designer.limits import LARGEST_PUBLISHED_COUNT
 
 VALUE, STATISTIC, TABLE = "value", "statistic", "table"
 WHOLE = re.compile(r"([0-9]{1,4000})(\.0*)?")
-LARGEST = 2**53  # up to which floats tell whole numbers apart
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,10 @@ def _whole(entry: object, row: int) -> int:
         raise InvalidProblem(
             f"published: row {row}: {shown(entry)} is no whole number from 0 on; give the published count.", value=entry
         )
-    if (number := int(found[1])) > LARGEST:
+    if (number := int(found[1])) > LARGEST_PUBLISHED_COUNT:
         raise InvalidProblem(
-            f"published: row {row}: {shown(entry)} is more than {LARGEST:,}, up to which counts are exact; leave the row out.",
+            f"published: row {row}: {shown(entry)} is more than {LARGEST_PUBLISHED_COUNT:,}, up to which counts are exact; "
+            "leave the row out.",
             value=entry,
         )
     return number

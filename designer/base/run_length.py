@@ -1,7 +1,7 @@
 """Long lists in files as runs: whole numbers that rise by equal steps, numbers that are equal, names that are numbered.
 
-A list of at most `SHORT` entries, of more than `MOST`, or of few repetitions, is written as it is. There is one way to write a
-list, so that equal objects have equal fingerprints.
+A list of at most `SHORT` entries, of more than `MOST_ENTRIES_OF_RUNS`, or of few repetitions, is written as it is. There is one
+way to write a list, so that equal objects have equal fingerprints.
 
 >>> in_runs(list(range(2000)) + [7])
 {'runs': [[0, 1, 2000], [7, 0, 1]]}
@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 from designer.base.checks import shown
 from designer.base.errors import InvalidSpec
 from designer.base.schema import Named, Schema, either, exactly, list_of, number, record, text, whole
+from designer.limits import MOST_ENTRIES_OF_FILE, MOST_ENTRIES_OF_RUNS
 
 SHORT = 1024  # entries
 SAVED = 8  # entries that one run takes the place of, at least
-MOST = 2**20  # entries that the runs of one list are read to
-MOST_OF_FILE = 8 * MOST  # and those of a file: a design of so many cells has seven lists or eight
 NUMBER = {"prefixItems": [either(number(), exactly("inf")), number(), whole(least=1)], "minItems": 3, "maxItems": 3}
 NAMED = {"prefixItems": [text(), whole(least=0), whole(least=1)], "minItems": 3, "maxItems": 3}
 RUNS = Named(
@@ -51,7 +50,7 @@ def or_runs(fragment: Any) -> Schema:
 
 def in_runs(values: Any) -> Any:
     """A list of numbers, (n,), as it goes into a file: runs where it is long and these are few, else as it is."""
-    if not SHORT < len(values) <= MOST:
+    if not SHORT < len(values) <= MOST_ENTRIES_OF_RUNS:
         return values
     given = np.asarray(values)
     runs = _runs_of(given)
@@ -94,7 +93,7 @@ def numbers_from(spec: Any, field: str) -> Any:
         for run in spec["runs"]
     ):
         raise InvalidSpec(f"{field}: {shown(spec)} is neither a list nor its runs; restore the file.")
-    _require_few(sum(run[2] for run in spec["runs"]), MOST, field)
+    _require_few(sum(run[2] for run in spec["runs"]), MOST_ENTRIES_OF_RUNS, field)
     parts = [
         first + step * np.arange(times) if type(first) is int else np.full(times, float(first))
         for first, step, times in spec["runs"]
@@ -104,7 +103,7 @@ def numbers_from(spec: Any, field: str) -> Any:
 
 def names_in_runs(names: Sequence[str]) -> Any:
     """Names as they go into a file: runs of numbered names where there are many and these are few, else a list."""
-    if not SHORT < len(names) <= MOST:
+    if not SHORT < len(names) <= MOST_ENTRIES_OF_RUNS:
         return list(names)
     runs: list[Any] = []
     at = 0
@@ -144,7 +143,7 @@ def number_of_names(spec: Any, field: str) -> int:
     ):
         raise InvalidSpec(f"{field}: {shown(spec)} is neither a list of names nor runs of them; restore the file.")
     found = sum(1 if isinstance(run, str) else run[2] for run in spec["runs"])
-    _require_few(found, MOST, field)
+    _require_few(found, MOST_ENTRIES_OF_RUNS, field)
     return found
 
 
@@ -164,8 +163,8 @@ def _has_runs(spec: Mapping[str, Any]) -> bool:
 
 
 def require_few_in_runs(spec: Any) -> None:
-    """Refuse a file whose runs stand for more than `MOST_OF_FILE` entries, before any is written out."""
-    _require_few(_entries_in_runs(spec), MOST_OF_FILE, "the file")
+    """Refuse a file whose runs stand for more than `MOST_ENTRIES_OF_FILE` entries, before any is written out."""
+    _require_few(_entries_in_runs(spec), MOST_ENTRIES_OF_FILE, "the file")
 
 
 def _entries_in_runs(data: Any) -> int:

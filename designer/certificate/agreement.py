@@ -25,12 +25,12 @@ from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec
 from designer.base.progress import announce
 from designer.base.published_margins import PublishedSums
 from designer.base.schema import SIGNED_RATIONAL, Fragment, Named, Schema, either, list_of, number, one_of, record, text, whole
+from designer.limits import MOST_AGREEING_CELLS
 from solvers.solution import Status
 
 M = TypeVar("M")
 R = TypeVar("R")
 
-MOST_CELLS = 20_000
 SAME = 1e-6  # of a number without noise and the whole number that it is
 FAR = 20.0  # standard errors that noise alone does not move an answer by: with Laplace noise once in 10^12 answers
 SMALLEST = 1e-12  # of the largest standard deviation: what is below it carries no noise
@@ -121,10 +121,10 @@ class Agreement(ABC, Generic[M, R]):
 
 def require_cells(cells: int, what: str) -> None:
     """Refuse more cells than are solved for."""
-    if cells > MOST_CELLS:
+    if cells > MOST_AGREEING_CELLS:
         raise InvalidProblem(
-            f"--consistent: {what} have {cells} cells together, more than the {MOST_CELLS} that agreeing tables are found for; "
-            "ask for fewer categories in one release, or leave the option out."
+            f"--consistent: {what} have {cells} cells together, more than the {MOST_AGREEING_CELLS} that agreeing tables are "
+            "found for; ask for fewer categories in one release, or leave the option out."
         )
 
 

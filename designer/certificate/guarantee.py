@@ -16,6 +16,7 @@ from designer.base.display import one_line, printed
 from designer.base.errors import InvalidProblem, InvalidSpec, UntrueBound
 from designer.base.schema import COUNT, HASH, Named, Schema, keys, list_of, noted, number, or_null, record, text
 from designer.base.version import VERSION
+from designer.limits import LONGEST_ABOUT, MOST_QUERY_NAME_CHARACTERS, MOST_STATED_UNITS, MOST_UNIT_CHARACTERS
 from designer.problem.relation import Relation
 from solvers.solution import relative_gap
 
@@ -263,11 +264,7 @@ def require_family(family: object, known: frozenset[str]) -> None:
 
 
 ALL = "*"  # in `units`: every answer that has none of its own
-MOST_UNITS = 10_000
 UNITS_SHOWN = 6
-LONGEST = {"title": 200, "data": 1000, "period": 200, "publisher": 200, "contact": 500, "record": 500}
-LONGEST_UNIT = 80
-LONGEST_NAME = 1000  # of a query that a unit is stated for
 NOTES = {
     "title": "What is published, in a line.",
     "data": "The data that it is made from.",
@@ -288,9 +285,9 @@ UNITS: Schema = noted(
     {
         "type": "object",
         "minProperties": 1,
-        "maxProperties": MOST_UNITS,
-        "propertyNames": {"minLength": 1, "maxLength": LONGEST_NAME},
-        "additionalProperties": _words(LONGEST_UNIT),
+        "maxProperties": MOST_STATED_UNITS,
+        "propertyNames": {"minLength": 1, "maxLength": MOST_QUERY_NAME_CHARACTERS},
+        "additionalProperties": _words(MOST_UNIT_CHARACTERS),
     },
 )
 
@@ -298,7 +295,7 @@ SAID = Named(
     "about",
     record(
         {},
-        {**{name: noted(NOTES[name], _words(longest)) for name, longest in LONGEST.items()}, "units": UNITS},
+        {**{name: noted(NOTES[name], _words(longest)) for name, longest in LONGEST_ABOUT.items()}, "units": UNITS},
         note="Stated by the publisher for readers: not verified, and part of no fingerprint.",
         minProperties=1,
     ),
@@ -331,7 +328,7 @@ class About:
     schema: ClassVar[Named] = SAID
 
     def __post_init__(self) -> None:
-        for name, longest in LONGEST.items():
+        for name, longest in LONGEST_ABOUT.items():
             _require_line(getattr(self, name), f"about.{name}", longest)
         assign(self, units=MappingProxyType(_units(self.units)))
 
@@ -351,7 +348,7 @@ class About:
 
     def lines(self) -> list[str]:
         """What is said beside the title, fit to print: a line for each, with its name."""
-        said = [(SAID_OF.get(name, name.capitalize()), getattr(self, name)) for name in LONGEST if name != "title"]
+        said = [(SAID_OF.get(name, name.capitalize()), getattr(self, name)) for name in LONGEST_ABOUT if name != "title"]
         return [f"{head}: {printed(words)}" for head, words in (*said, ("Units", self._unit_words())) if words]
 
     def heading(self) -> list[str]:
@@ -406,13 +403,17 @@ def _units(given: object) -> dict[str, str]:
         raise InvalidProblem(
             f"about.units: {shown(given)} is no text and no mapping; give 'persons' or {{'total': 'persons'}}.", value=given
         )
-    if len(named) > MOST_UNITS:
-        raise InvalidProblem(f"about.units: has {len(named)} entries; give at most {MOST_UNITS}, and {ALL!r} for all others.")
+    if len(named) > MOST_STATED_UNITS:
+        raise InvalidProblem(
+            f"about.units: has {len(named)} entries; give at most {MOST_STATED_UNITS}, and {ALL!r} for all others."
+        )
     for name, unit in named.items():
-        _require_line(unit, f"about.units[{shown(name)}]", LONGEST_UNIT, least=1)
-        if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME:
+        _require_line(unit, f"about.units[{shown(name)}]", MOST_UNIT_CHARACTERS, least=1)
+        if not isinstance(name, str) or not 1 <= len(name) <= MOST_QUERY_NAME_CHARACTERS:
             raise InvalidProblem(
-                f"about.units: {shown(name)} is no name of a query; give a text of 1 to {LONGEST_NAME} characters.", value=name
+                f"about.units: {shown(name)} is no name of a query; give a text of 1 to {MOST_QUERY_NAME_CHARACTERS} "
+                "characters.",
+                value=name,
             )
     return dict(named)
 

@@ -22,6 +22,7 @@ from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
 from designer.base.progress import announce, track
 from designer.certificate.norms import Norm, RatioBounds
+from designer.limits import MOST_COMPARED_PAIRS
 from designer.problem.budget_bounds import Nearness
 from solvers.dual_tree import PIECE, Boxes, DirectionTable, Foretold, Indices, PairWalk, PointTree, gauges, grown, steepest
 
@@ -77,7 +78,6 @@ HEAVY = 2e9  # pairs; a search that looks at more gives way to a bound: a minute
 WORTH = 0.5  # a bound that is no quicker than this part of the time of an exact ratio is not worth what it gives away
 BOUNDED, SCANNED_EACH = 12.0, 0.6  # the time of a bound between groups, and of a pair in a scan of all, in pairs looked at
 AT_ONCE = 1 << 17  # numbers of pairs that are held at once: a megabyte, which stays in cache
-MOST_LOOKED_AT = 1e12  # pairs; at 5e7 a second some hours
 LONG = 1e9  # so many are announced: half a minute
 MODERATE = 1e150  # numbers up to this size have differences and products that are finite
 CORNERS = 8  # groups far out in each direction are compared with each other first
@@ -402,7 +402,8 @@ class Hunt:
     def _foretell(self, leaf_pairs: float, asked: float, limit: float, ended: bool) -> None:
         """Give up what is above the limit."""
         looked_at = leaf_pairs * self.groups.tree.leaves.shape[1] ** 2
-        if (work := looked_at + BOUNDED * asked) > limit:
+        work = looked_at + BOUNDED * asked
+        if work > limit:
             raise Foretold(work)
         if ended:
             self._allow(looked_at)
@@ -410,7 +411,7 @@ class Hunt:
     def _allow(self, looked_at: float) -> None:
         """Refuse what would take days, announce what takes minutes."""
         words = f"about {looked_at:.2g} of {self.groups.near.pairs:.2g} pairs must be looked at"
-        if looked_at > MOST_LOOKED_AT:
+        if looked_at > MOST_COMPARED_PAIRS:
             raise DesignFailed(
                 f"relation: {words}, because elements that are near each other differ as much in their answers as others, or "
                 "have many coordinates; merge elements, ask for fewer or smoother queries, or give elements fewer coordinates."

@@ -34,14 +34,12 @@ from designer.base.schema import (
     record,
 )
 from designer.certificate.norms import Gauge, Norm
+from designer.limits import MOST_FACET_ENTRIES
 
 # A norm on many coordinates made of hulls of few: the largest, or the sum, of gauges of disjoint bundles of coordinates.
 #
 # Where every bundle's gauge is that of the hull of the differences in its coordinates, both keep all of them within budget:
 # the maximum as it is, the sum with weights (docs/theory/bundles.md).
-
-
-MOST_ENTRIES = 2**27  # of the facets of all bundles, written out: 1 GiB
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -147,9 +145,9 @@ def _require_bundles(gauges: Sequence[Gauge], places: Sequence[Sequence[int]], c
             f"norm.bundles: {shown(where)} must be different whole numbers from 0 to {size - 1}, at least one.", value=where
         )
     facets = sum(len(gauge.map) for gauge in gauges)
-    if facets * size > MOST_ENTRIES:
+    if facets * size > MOST_FACET_ENTRIES:
         raise InvalidProblem(
-            f"norm.size: {size} coordinates, with {facets} facets, are more than {MOST_ENTRIES} entries; measure fewer."
+            f"norm.size: {size} coordinates, with {facets} facets, are more than {MOST_FACET_ENTRIES} entries; measure fewer."
         )
     if [list(bundle) for bundle in places] != sorted(sorted(bundle) for bundle in places):
         raise InvalidProblem(

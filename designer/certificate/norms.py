@@ -20,6 +20,7 @@ import numpy as np
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import assign, shown
 from designer.base.errors import InvalidProblem, NoAttribute
+from designer.limits import MOST_SIGN_COORDINATES, MOST_SIMPLICES
 from designer.problem.relation import Block
 from solvers.exact.rational import dyadic_integers, root_above
 
@@ -43,10 +44,6 @@ _WORDS = {
 }
 _DUAL = {"l1": np.inf, "l2": 2.0, "linf": 1.0}
 _UNIT_ROUNDOFF = 2.0**-53
-
-# Simplices of the largest body that is built; 4 x 4 tables have 68,000 (3 s), the time grows in proportion.
-MAX_SIMPLICES = 200_000
-MOST_SIGNS = 16  # coordinates whose 2^R signs are written out
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +151,10 @@ class Norm(Immutable):
 
     def _require_few(self, field: str, rows: int) -> None:
         """Refuse more than 2^16 corners or facets."""
-        if rows > 2**MOST_SIGNS:
-            raise NoAttribute(f"{field}: {rows} of {self.sentence}, more than 2^{MOST_SIGNS}; read `map` in their place.")
+        if rows > 2**MOST_SIGN_COORDINATES:
+            raise NoAttribute(
+                f"{field}: {rows} of {self.sentence}, more than 2^{MOST_SIGN_COORDINATES}; read `map` in their place."
+            )
 
     def _over_all(self, rows: Floats) -> Floats:
         """Rows over the coordinates with noise, (n, R'), over all, (n, R)."""
@@ -311,7 +310,7 @@ class Gauge(Norm):
         from solvers.polytopes.hull import convex_hull
 
         try:
-            body = convex_hull(_corners(differences[:, differences.any(axis=0)], budgets), MAX_SIMPLICES, backend, proposed)
+            body = convex_hull(_corners(differences[:, differences.any(axis=0)], budgets), MOST_SIMPLICES, backend, proposed)
         except ValueError as refusal:
             raise InvalidProblem(f"norm.differences: {refusal}") from None
         self._set(frozen(differences), frozen(budgets), float(scale), body)

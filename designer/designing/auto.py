@@ -25,6 +25,7 @@ from designer.certificate.implicit_rows import LARGE, is_described
 from designer.designing.design_result import Design
 from designer.designing.family import Family, Sizes
 from designer.designing.least_noise import Limit, limit
+from designer.limits import MOST_AUTO_ELEMENTS
 from designer.mechanism.interface import Mechanism
 from designer.relations.problem import Problem
 from solvers.work import EFFORTS, Budget, OutOfWork, within
@@ -46,8 +47,6 @@ def said_once(reasons: Iterable[tuple[str, str]]) -> list[str]:
     return [f"{', '.join(families)}: {reason}" for reason, families in by_reason.items()]
 
 
-# Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
-AUTO_ELEMENTS = 5000
 MOMENT = 0.1  # units that a cheap family takes, for progress
 SEVERAL = 3.0  # times as much for comparisons and least budgets, which make several designs
 CHEAP = 0.5  # units: families that take no more are started before all others, whatever the gap
@@ -164,7 +163,7 @@ def runs_for(families: Sequence[Family], problem: Problem, times: float = 1.0) -
     times: how many designs each of them stands for.
     """
     sizes = Sizes(problem)
-    large = problem.relation.size > AUTO_ELEMENTS
+    large = problem.relation.size > MOST_AUTO_ELEMENTS
     found = [
         FamilyRun(family, options, 0.0 if large else times * estimated(family, options, sizes))
         for family in families
@@ -235,8 +234,8 @@ class WorkBudget:
 
         best: the least loss so far, infinite where none is sought; None before there is a mechanism, when work is free.
         """
-        if self.problem.relation.size > AUTO_ELEMENTS and not (self.any_size or way.family.scans_little):
-            return f"not started: more than {AUTO_ELEMENTS} elements; ask for it by name"
+        if self.problem.relation.size > MOST_AUTO_ELEMENTS and not (self.any_size or way.family.scans_little):
+            return f"not started: more than {MOST_AUTO_ELEMENTS} elements; ask for it by name"
         if best is None:
             return ""
         if self.seconds_left <= 0:

@@ -20,8 +20,9 @@ from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.family import Sizes
 from designer.designing.measured import DEPENDENT, Coordinates
 from designer.designing.repair import Bound, claimed
+from designer.limits import LARGEST_MULTIPLE, MOST_BALL_DIMENSIONS
 from designer.mechanism.additive import AdditiveMechanism
-from designer.mechanism.noise import LARGEST, Grid, coarsest_exponent
+from designer.mechanism.noise import Grid, coarsest_exponent
 from designer.problem.relation import Indices, Relation
 from designer.relations.invariants.known import Crossed, Exchanges, KnownChanges, length_of
 from designer.relations.invariants.linked_tables import LinkedChanges
@@ -34,7 +35,6 @@ from solvers.programs.scales import minimise_scales
 BY_SYMMETRY = "closed form: the cells are alike, and the loss is convex"
 LONG = 10_000  # changes; a list of so many is written out and scanned in seconds
 SHAPED = 100  # elements, of which exchanges are written out and programs solved in seconds
-LARGEST_BALL = 1_000  # dimensions; a ball in 800 takes ten seconds, which grow with the cube
 MOST_AXES = 5  # whose rectangles are all looked at
 BELOW = 1 - 1e-12  # for the floats that put a bound together
 
@@ -64,10 +64,10 @@ def with_implicit_changes(problem: Problem, order: NormOrder) -> Problem:
 
 def refuse_large_ball(problem: Problem, family: str, dimension: int) -> None:
     """`DesignFailed` where noise with exponential fall-off in a Euclidean norm would take minutes to be drawn."""
-    if dimension > LARGEST_BALL:
+    if dimension > MOST_BALL_DIMENSIONS:
         raise DesignFailed(
-            f"{family}: draws from a ball in {dimension} dimensions, of which more than {LARGEST_BALL} take minutes; use "
-            f"{Sizes(problem).serving}."
+            f"{family}: draws from a ball in {dimension} dimensions, of which more than {MOST_BALL_DIMENSIONS} take minutes; "
+            f"use {Sizes(problem).serving}."
         )
 
 
@@ -314,7 +314,7 @@ def _unit(row: Floats, first: Indices) -> tuple[float, Floats] | None:
     """
     exponent = coarsest_exponent(row)
     integers = np.ldexp(row, -exponent)
-    if np.abs(integers).max() > LARGEST:
+    if np.abs(integers).max() > LARGEST_MULTIPLE:
         return _common_unit(row, first)
     whole = integers.astype(np.int64)
     moves = whole - whole[first] * (first >= 0)

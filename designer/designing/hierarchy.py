@@ -45,8 +45,7 @@ from solvers.programs.trees import (
 from solvers.work import finishing
 
 NAME = "hierarchy"
-MOST_ENTRIES = 2**25  # of queries that are looked at, and of matrices that are written out: 256 MB each
-WRITTEN_OUT = 2**18  # entries of them up to which they are where budgets are simple: 2 MB, and in a file 5 MB
+WRITTEN_OUT = 2**18  # entries of matrices up to which they are, where budgets are simple: 2 MB, and in a file 5 MB
 SMALL = 2**16  # entries up to which auto leaves trees to strategy_geometric, which has them among the starts of its search
 STEEPEST = 40.0  # budgets beyond which rates are kept in proportion: a count has noise with a probability below 1e-16
 DEEPEST = 40  # levels of a tree of nested queries; running totals are taken as ranges
@@ -99,7 +98,7 @@ class CountedTree:
 
 def design_tree(problem: Problem) -> AdditiveMechanism | HierarchyMechanism:
     """The tree of counts of least squared error that the search found, for one budget of all changes of a record; under other
-    relations its rates are kept in proportion. Nested counts of more numbers than `MOST_ENTRIES` are never written out;
+    relations its rates are kept in proportion. Nested counts of more numbers than `MOST_TREE_ENTRIES` are never written out;
     `DesignFailed` for other queries of so many."""
     budget = _budget(problem)
     least = min(budget, STEEPEST)
@@ -170,11 +169,11 @@ def _tree(problem: Problem, budget: float) -> CountedTree:
     """The tree that serves the queries: their own, the best of every fan-out over the line, or all counts and their total."""
     matrix = problem.workload.matrix
     entries = int(counted(matrix).sum())
-    own = _nested(matrix) if entries <= MOST_ENTRIES else None
+    own = _nested(matrix) if entries <= MOST_TREE_ENTRIES else None
     found = own or _on_a_line(matrix, problem.costs, budget)
     if found is not None:
         return found
-    if entries > MOST_ENTRIES:
+    if entries > MOST_TREE_ENTRIES:
         queries, elements = problem.workload.shape
         raise DesignFailed(
             f"{NAME}: {queries:,} queries of {elements:,} elements have {entries:,} entries and are no ranges; use laplace, or "
@@ -273,7 +272,7 @@ def _fits(problem: Problem, rates: Floats) -> bool:
     queries, elements = problem.workload.shape
     on = int((rates > 0).sum())
     entries = on * max(queries, elements)
-    if problem.relation.simple is None and entries > MOST_ENTRIES:
+    if problem.relation.simple is None and entries > MOST_TREE_ENTRIES:
         raise DesignFailed(
             f"{NAME}: {queries:,} queries of {elements:,} elements would take matrices of {entries * 8e-9:.3g} GB; use "
             "laplace, or one budget for all changes of a record."

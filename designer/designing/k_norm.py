@@ -24,12 +24,20 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import announce
 from designer.certificate.certificate import refuse_infinite
 from designer.certificate.norm_kinds import BundleNorm, CappedNorm
-from designer.certificate.norms import MAX_SIMPLICES, Gauge, Norm, weighted_l1
+from designer.certificate.norms import Gauge, Norm, weighted_l1
 from designer.certificate.sensitivity import Pairs, SensitivitySet
 from designer.designing.family import Family, Sizes, refuse_outdone
 from designer.designing.laplace import best_weights
 from designer.designing.measured import Coordinates, dimension_of, moving_coordinates
 from designer.designing.repair import freeze, on_heard, rounded_to_grid
+from designer.limits import (
+    MOST_BUNDLE_COORDINATES,
+    MOST_BUNDLED_DIMENSIONS,
+    MOST_CAPPED_DIMENSIONS,
+    MOST_HULL_DIMENSIONS,
+    MOST_HULL_PAIRS,
+    MOST_SIMPLICES,
+)
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Indices
 from designer.relations.problem import Problem
@@ -52,9 +60,6 @@ from solvers.programs.scales import Bundling, Combine, best_bundling, bundle_cos
 from solvers.work import CALLS, ENTRIES, OutOfWork, go_on, is_over, proving
 
 HullBackend = Annotated[Backend, "Who proposes the facets of the hull; the proof is the same."]
-LARGEST_DIMENSION = 12
-BUNDLED = 48  # dimensions whose bundles are sought
-PAIRS = 400_000
 CDD_SIMPLICES = (
     20_000  # double description takes time in the square of them: seconds here, 2 min for the 68,000 of 4 x 4 tables
 )
@@ -63,14 +68,14 @@ START, NEXT = 20_000, 5_000  # pairs that a scan finds, of which for each facet 
 OUTSIDE = 1e-6  # of themselves, differences may lie outside of the hull of a set that is not written out: the repair covers it
 ALONG_AXES, FEW_PAIRS = 1e-4, 5000  # seconds for each facet of a cross-polytope; pairs that are looked at to tell one
 PARALLEL = 1e-9  # how near directions are that count as one
-LONGEST_HULL = 45.0  # seconds, after which more than `MAX_SIMPLICES` simplices are refused
+LONGEST_HULL = 45.0  # seconds, after which more than `MOST_SIMPLICES` simplices are refused
 
 
 def design_k_norm(
     problem: Problem,
     max_simplices: Annotated[
         int, "Above so many simplices the exact volume of the ball is given up, and the family refused."
-    ] = MAX_SIMPLICES,
+    ] = MOST_SIMPLICES,
     backend: HullBackend = "qhull",
 ) -> AdditiveMechanism:
     """The K-norm mechanism of the hull of the sensitivity set, in its span.
@@ -84,9 +89,9 @@ def design_k_norm(
     dimension = dimension_of(problem)
     if dimension == 0:
         raise DesignFailed("k_norm: no protected change moves an answer, so there is nothing to shape; use laplace.")
-    if dimension > LARGEST_DIMENSION:
+    if dimension > MOST_HULL_DIMENSIONS:
         raise DesignFailed(
-            f"k_norm: the hull has {dimension} dimensions, more than {LARGEST_DIMENSION}; use {_others(Sizes(problem))}."
+            f"k_norm: the hull has {dimension} dimensions, more than {MOST_HULL_DIMENSIONS}; use {_others(Sizes(problem))}."
         )
     coordinates = moving_coordinates(problem)
     sensitivity = coordinates.sensitivity(problem)
@@ -107,7 +112,7 @@ def design_k_norm(
 def _others(sizes: Sizes) -> str:
     """The families that shape noise where a hull is too large, with what they take."""
     bundles = ""
-    if sizes.dimension <= BUNDLED and sizes.pairs <= PAIRS:
+    if sizes.dimension <= MOST_BUNDLED_DIMENSIONS and sizes.pairs <= MOST_HULL_PAIRS:
         seconds = math.ceil(merging_work(sizes.dimension, sizes.pairs))
         bundles = f", or bundles (hulls of up to four coordinates each, about {seconds} s)"
     return f"{sizes.serving}{bundles}"
@@ -123,7 +128,7 @@ def hull_backend(family: str, backend: str) -> Backend:
         raise DesignFailed(f"{family}: options.backend: {missing}.") from None
 
 
-def most_simplices(backend: Backend, asked: int = MAX_SIMPLICES) -> int:
+def most_simplices(backend: Backend, asked: int = MOST_SIMPLICES) -> int:
     """The largest triangulation that is begun: what is asked, and no more than the backend does in seconds."""
     return min(asked, CDD_SIMPLICES) if backend == "cdd" else asked
 
@@ -164,14 +169,14 @@ def spanning(sensitivity: SensitivitySet, limit: int, backend: Backend) -> Spann
     is left does not reach.
     """
     announce(f"the hull of the differences in {sensitivity.dimension} dimensions, by {backend}")
-    if sensitivity.relation.pair_count() > PAIRS:
+    if sensitivity.relation.pair_count() > MOST_HULL_PAIRS:
         return _rounded_down(sensitivity, _grown_pairs(sensitivity, limit), None, backend)
-    pairs = sensitivity.all_pairs(PAIRS)
+    pairs = sensitivity.all_pairs(MOST_HULL_PAIRS)
     vectors = np.ldexp(pairs.normalised, -unit_exponents(np.abs(pairs.normalised).max(axis=0)))
     proposed = None
     if vectors.shape[1] == 1:
         keep = _longest(vectors)
-    elif limit >= MAX_SIMPLICES and on_an_ellipsoid(vectors):  # beyond which the gauge refuses
+    elif limit >= MOST_SIMPLICES and on_an_ellipsoid(vectors):  # beyond which the gauge refuses
         keep = np.sort(without_twins(vectors, np.arange(len(vectors))))
         require_within(least_simplices(len(keep), vectors.shape[1]), limit, len(keep), vectors.shape[1])
         proposed = simplices_of_corners(vectors[keep], Push.generic(len(keep)), limit, announce)._replace(pushed=len(keep))
@@ -267,7 +272,7 @@ def merging_work(dimension: int, pairs: int) -> float:
 def hull_work(dimension: int, pairs: int) -> float:
     """About how many seconds a hull of so many pairs takes: 5 or 6 times as many for each dimension, up to where it is refused;
     what has too many dimensions is refused at once."""
-    if not 1 < dimension <= LARGEST_DIMENSION:
+    if not 1 < dimension <= MOST_HULL_DIMENSIONS:
         return 0.0
     return float(min(LONGEST_HULL, 5.5 ** (dimension - 9) * 0.6 * pairs**0.5))
 
@@ -335,7 +340,6 @@ BOX = Family(
 # any number of dimensions. In between both are tried, and bundles are merged as long as that pays.
 
 
-LARGEST_BUNDLE = 6
 SEARCHED = 2000  # vectors that the search looks at; what is frozen holds all of them
 REWEIGHTED = 3  # designs for other losses than the squared one
 WAYS: dict[str, tuple[Combine, ...]] = {"best": ("sum", "max"), "sum": ("sum",), "max": ("max",)}
@@ -353,8 +357,10 @@ def design_bundles(
     """
     if combine not in WAYS:
         raise InvalidProblem(f"options.combine: {shown(combine)} is unknown; use one of {list(WAYS)}.", value=combine)
-    if (most := count(largest, "options.largest")) > LARGEST_BUNDLE:
-        raise InvalidProblem(f"options.largest: {most} coordinates in one hull are too many; use at most {LARGEST_BUNDLE}.")
+    if (most := count(largest, "options.largest")) > MOST_BUNDLE_COORDINATES:
+        raise InvalidProblem(
+            f"options.largest: {most} coordinates in one hull are too many; use at most {MOST_BUNDLE_COORDINATES}."
+        )
     dimension = dimension_of(problem)
     _refuse_dimension(problem, dimension)
     coordinates = moving_coordinates(problem)
@@ -373,15 +379,16 @@ def design_bundles(
 def _refuse_dimension(problem: Problem, dimension: int) -> None:
     if dimension == 0:
         raise DesignFailed("bundles: no protected change moves an answer, so there is nothing to shape; use laplace.")
-    if dimension > BUNDLED:
+    if dimension > MOST_BUNDLED_DIMENSIONS:
         raise DesignFailed(
-            f"bundles: {dimension} dimensions, more than the {BUNDLED} whose merges are tried; use {Sizes(problem).serving}."
+            f"bundles: {dimension} dimensions, more than the {MOST_BUNDLED_DIMENSIONS} whose merges are tried; use "
+            f"{Sizes(problem).serving}."
         )
 
 
 def _searched(sensitivity: SensitivitySet) -> Floats:
     """Vectors u / b for the search, (M, s): all different ones up to sign, or the longest and some from all over."""
-    pairs = sensitivity.all_pairs(PAIRS).normalised
+    pairs = sensitivity.all_pairs(MOST_HULL_PAIRS).normalised
     size = np.abs(pairs).max(axis=0)
     units = pairs / size
     first = np.take_along_axis(units, np.abs(units).argmax(axis=1)[:, None], axis=1)
@@ -418,7 +425,7 @@ def _frozen(
 
     def shape(rounded: SensitivitySet) -> Norm:
         parts = [SensitivitySet(rounded.relation, rounded.points[:, where[list(bundle)]]) for bundle in bundles]
-        gauges = [spanning(part, MAX_SIMPLICES, "qhull").gauge(part) for part in parts]
+        gauges = [spanning(part, MOST_SIMPLICES, "qhull").gauge(part) for part in parts]
         if combine == "sum":
             gauges = _shared(rounded, gauges, parts, [loss[np.ix_(bundle, bundle)] for bundle in bundles])
         return BundleNorm(gauges, [where[list(bundle)].tolist() for bundle in bundles], combine, rounded.dimension)
@@ -433,7 +440,7 @@ def _frozen(
 
 def _shared(rounded: SensitivitySet, gauges: list[Gauge], parts: list[SensitivitySet], losses: list[Floats]) -> list[Gauge]:
     """The gauges times the weights of least loss that keep every pair within its budget."""
-    pairs = rounded.all_pairs(PAIRS)
+    pairs = rounded.all_pairs(MOST_HULL_PAIRS)
     own = [part.pairs(pairs.left, pairs.right, pairs.budgets).normalised for part in parts]
     lengths = np.stack([gauge.length(gauge.image(rows)) for gauge, rows in zip(gauges, own, strict=True)], axis=1)
     moments = np.array([float((gauge.second_moment * loss).sum()) for gauge, loss in zip(gauges, losses, strict=True)])
@@ -459,7 +466,7 @@ def _loss(problem: Problem, made: AdditiveMechanism) -> float:
 def _bundle_work(sizes: Sizes, largest: int = 4, combine: str = "best") -> float:
     """Seconds; 0 where it is refused."""
     s = sizes.dimension
-    if sizes.pairs > PAIRS or not 0 < s <= BUNDLED:
+    if sizes.pairs > MOST_HULL_PAIRS or not 0 < s <= MOST_BUNDLED_DIMENSIONS:
         return 0.0
     rounds = 1 if sizes.problem.loss == "squared" else REWEIGHTED
     return rounds * merging_work(s, sizes.pairs)
@@ -482,7 +489,6 @@ BUNDLES = Family(
 # for records that answer one, and the box, for records that answer all.
 
 
-LARGEST_CAPPED_DIMENSION = 128  # beyond, floats leave too many draws to ball arithmetic
 CAP_STEP = 2.0**-30  # caps are such multiples: their moments are shorter rationals, and k items of one size get the cap k
 BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the weights of the box and those of Laplace noise
 TOLERANCE = 1e-6  # of the weights of Laplace noise
@@ -498,9 +504,9 @@ def design_capped_l1(problem: Problem) -> AdditiveMechanism:
     s = dimension_of(problem)
     if s == 0:
         raise DesignFailed("capped_l1: no protected change moves an answer, so there is nothing to shape; use laplace.")
-    if s > LARGEST_CAPPED_DIMENSION:
+    if s > MOST_CAPPED_DIMENSIONS:
         raise DesignFailed(
-            f"capped_l1: {s} dimensions, more than the {LARGEST_CAPPED_DIMENSION} that are drawn fast; "
+            f"capped_l1: {s} dimensions, more than the {MOST_CAPPED_DIMENSIONS} that are drawn fast; "
             f"use {Sizes(problem).serving}."
         )
     coordinates = moving_coordinates(problem)
@@ -542,7 +548,7 @@ def _variances(norm: CappedNorm) -> Floats:
 def _capped_work(sizes: Sizes) -> float:
     """Seconds: scans of the pairs, weights of Laplace noise, exact moments; 0 where it is refused."""
     s = sizes.dimension
-    return 0.1 + 2e-7 * s * sizes.pairs + 3e-7 * s**3 if 0 < s <= LARGEST_CAPPED_DIMENSION else 0.0
+    return 0.1 + 2e-7 * s * sizes.pairs + 3e-7 * s**3 if 0 < s <= MOST_CAPPED_DIMENSIONS else 0.0
 
 
 CAPPED_L1 = Family(

@@ -23,6 +23,7 @@ from designer.designing.group_privacy import weights_for_records
 from designer.designing.implicit_rows import equal_noise, independent_noise, is_implicit, one_budget
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.repair import Bound, freeze
+from designer.limits import MOST_LISTED_NUMBERS
 from designer.mechanism.additive import AdditiveMechanism, measured_matrix
 from designer.mechanism.interface import Falloff
 from designer.mechanism.noise import Grid
@@ -33,7 +34,6 @@ from designer.relations.problem import Problem
 from solvers.programs.scales import equalise_costs, minimise_scales
 from solvers.solution import Solution
 
-LISTED = 50_000_000  # numbers, of the pairs that are written out
 SPLIT = 3e-8  # seconds for each of them and each round of a split
 
 OBJECTIVES = {
@@ -142,7 +142,7 @@ def strategy_3(problem: Problem) -> AdditiveMechanism:
     sensitivity = measurable(problem)
     _require_listing(sensitivity)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
-    pairs = sensitivity.all_pairs(limit=max(1, LISTED // sensitivity.dimension))
+    pairs = sensitivity.all_pairs(limit=max(1, MOST_LISTED_NUMBERS // sensitivity.dimension))
     moves = np.abs(pairs.differences)
     heard = np.asarray(moves.any(axis=0))
     weights = np.full(sensitivity.dimension, np.inf)
@@ -154,10 +154,11 @@ def strategy_3(problem: Problem) -> AdditiveMechanism:
 def _require_listing(sensitivity: SensitivitySet) -> None:
     """Refuses more pairs than are written out, before any is; says how long the others take."""
     pairs, queries = sensitivity.relation.pair_count(), sensitivity.dimension
-    if pairs * queries > LISTED:
+    if pairs * queries > MOST_LISTED_NUMBERS:
         raise DesignFailed(
             f"strategy_3: {pairs:,} pairs with {queries} answers each would be written out, {pairs * queries * 8e-9:.2g} GB "
-            f"and more than {LISTED:,} numbers; use laplace, which searches the pairs and whose loss is never larger."
+            f"and more than {MOST_LISTED_NUMBERS:,} numbers; use laplace, which searches the pairs and whose loss is never "
+            "larger."
         )
     if (seconds := listing_work(pairs, queries)) > 2:
         announce(f"strategy_3: {pairs:,} pairs with {queries} answers each are written out and split, up to {seconds:.0f} s")
@@ -167,7 +168,7 @@ def listing_work(pairs: int, queries: int) -> float:
     """About how many seconds `strategy_3` takes at most: a round for each query, each of which looks at every number; 0 where
     it is refused at once."""
     numbers = pairs * queries
-    return 0.0 if numbers > LISTED else numbers * (1 + queries) * SPLIT
+    return 0.0 if numbers > MOST_LISTED_NUMBERS else numbers * (1 + queries) * SPLIT
 
 
 def _split_work(sizes: Sizes) -> float:

@@ -26,7 +26,7 @@ from designer.designing.family import Family, Sizes, Tolerance
 from designer.designing.implicit_rows import Classes, ScannedChanges, classes
 from designer.designing.measured import Coordinates, measurable
 from designer.designing.repair import CONTINUOUS, freeze, rounding_of
-from designer.designing.strategy_laplace import PAIRS
+from designer.limits import MOST_JOINT_UNKNOWNS, MOST_STRATEGY_PAIRS
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Relation
 from designer.relations.problem import Problem
@@ -62,8 +62,6 @@ LOSSES = {
 }
 # Up to so many elements all pairs are written out; beyond, they are scanned and the steep ones kept.
 WRITTEN_OUT = 200
-# So many answers at elements, K times N, are fitted together in a minute or two; more take longer than in proportion.
-MOST = 4000
 
 # Relative gap below which the descent of several queries stops; it rarely gets there.
 ROUNDS_END = 1e-4
@@ -92,7 +90,7 @@ def design_jointly(
     objective: Annotated[str, "What is minimised: the loss, or a bound of DX Theorem 2."] = "loss",
     delta: Annotated[float, "The probability that the bound, or the promise, may fail."] = 0.05,
     tolerance: Tolerance = 1e-6,
-    most: Annotated[int, "Above so many unknowns several queries are refused."] = MOST,
+    most: Annotated[int, "Above so many unknowns several queries are refused."] = MOST_JOINT_UNKNOWNS,
 ) -> AdditiveMechanism:
     """The biased design of least loss.
 
@@ -148,9 +146,10 @@ def _refuse_large(universe: Classes, most: int) -> None:
     if queries > 1 and unknowns > most:
         raise DesignFailed(
             f"laplace_joint: {queries} queries of {len(universe)} elements are {unknowns} unknowns, more than {most}; so "
-            f"many take a minute or two per {MOST}, or longer. Ask fewer queries, merge elements, use laplace (no bias, any "
-            f"number), design each query by itself (one takes any number of elements, with a share of the budget: a multiple "
-            f"of the metric below 1), or wait about {2 * unknowns // MOST} minutes or more with options.most = {unknowns}."
+            f"many take a minute or two per {MOST_JOINT_UNKNOWNS}, or longer. Ask fewer queries, merge elements, use laplace "
+            "(no bias, any number), design each query by itself (one takes any number of elements, with a share of the "
+            f"budget: a multiple of the metric below 1), or wait about {2 * unknowns // MOST_JOINT_UNKNOWNS} minutes or more "
+            f"with options.most = {unknowns}."
         )
     if unknowns > WRITTEN_OUT:
         announce(f"laplace_joint: fitting {queries} x {len(universe)} answers")
@@ -201,7 +200,7 @@ def _objective(name: str, delta: float) -> tuple[str, ProgramLoss]:
 
 def joint_changes(universe: Classes) -> ChangeSet:
     """The protected changes of the classes: all of them, or, where these are many, a set that is scanned."""
-    return universe.changes(PAIRS) if universe.problem.relation.size <= WRITTEN_OUT else ScannedChanges(universe)
+    return universe.changes(MOST_STRATEGY_PAIRS) if universe.problem.relation.size <= WRITTEN_OUT else ScannedChanges(universe)
 
 
 def _fit(universe: Classes, goal: JointGoal, tolerance: float) -> tuple[ScaledFit, float, str]:
@@ -235,9 +234,9 @@ def joint_objective(universe: Classes, made: AdditiveMechanism, program: Program
 
 
 def _work(sizes: Sizes) -> float:
-    """Seconds, about a minute for `MOST` unknowns; refused at once without a number of records."""
+    """Seconds, about a minute for `MOST_JOINT_UNKNOWNS` unknowns; refused at once without a number of records."""
     unknowns = sizes.queries * sizes.elements
-    several = 0.0 if sizes.problem.records is None or unknowns > MOST else 60.0 * unknowns / MOST
+    several = 0.0 if sizes.problem.records is None or unknowns > MOST_JOINT_UNKNOWNS else 60.0 * unknowns / MOST_JOINT_UNKNOWNS
     return several if sizes.queries > 1 else 0.1 * several
 
 

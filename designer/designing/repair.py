@@ -20,6 +20,7 @@ from designer.certificate.implicit_rows import is_described
 from designer.certificate.norms import Norm, weighted_l1
 from designer.certificate.sensitivity import Pairs, SensitivitySet
 from designer.designing.measured import Coordinates
+from designer.limits import MOST_REPAIR_NUMBERS, MOST_REPAIR_PAIRS
 from designer.mechanism.additive import AdditiveMechanism, measured_matrix
 from designer.mechanism.interface import Falloff
 from designer.mechanism.noise import Grid, coarsest_exponent
@@ -315,10 +316,6 @@ def _slack(relation: Relation, answers: Floats) -> Floats:
 # Atoms: elements that no query tells apart are one element, and what binds two atoms is the least budget between them.
 
 
-SCANNED = 10**8  # pairs of elements that are looked at for the least budgets between atoms: three to six seconds
-WRITTEN = 5 * 10**7  # numbers of changes of several records that are written out
-
-
 @dataclass(frozen=True, eq=False)
 class Atoms:
     """first: (C,) one element of each atom, in their order. label: (N,) the atom of each element."""
@@ -356,11 +353,14 @@ class Atoms:
         """The protected changes of the counts of the atoms, each once, with its least budget; `DesignFailed` where there are
         too many to look at, and where a budget of 0 binds elements that the queries tell apart."""
         relation = self.problem.relation
-        if (pairs := relation.pair_count()) > SCANNED:
-            raise DesignFailed(f"strategy_geometric: {pairs:,} pairs of elements, more than {SCANNED:,}; use laplace.")
-        if not relation.single_records and pairs * len(self) > WRITTEN:
+        if (pairs := relation.pair_count()) > MOST_REPAIR_PAIRS:
             raise DesignFailed(
-                f"strategy_geometric: {pairs:,} changes of {len(self)} counts, more than {WRITTEN:,} numbers; use laplace."
+                f"strategy_geometric: {pairs:,} pairs of elements, more than {MOST_REPAIR_PAIRS:,}; use laplace."
+            )
+        if not relation.single_records and pairs * len(self) > MOST_REPAIR_NUMBERS:
+            raise DesignFailed(
+                f"strategy_geometric: {pairs:,} changes of {len(self)} counts, more than {MOST_REPAIR_NUMBERS:,} numbers; use "
+                "laplace."
             )
         return self._of_single() if relation.single_records else self._of_several()
 

@@ -21,14 +21,12 @@ from designer.certificate.guarantee import bounded
 from designer.certificate.norms import weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.family import Family, Sizes, Tolerance
-from designer.designing.k_norm import LARGEST_DIMENSION as OF_HULLS
 from designer.designing.measured import Coordinates, dimension_of, moving_coordinates
 from designer.designing.repair import ProtectedPairs
+from designer.limits import LARGEST_STAIRCASE_BUDGET, MOST_HULL_DIMENSIONS, MOST_STAIRCASE_DIMENSIONS, MOST_STAIRCASE_STEPS
 from designer.mechanism.noise import Grid, coarsest_exponent
 from designer.mechanism.staircase import StaircaseMechanism
 from designer.mechanism.staircase_noise import (
-    MOST_DIMENSIONS,
-    MOST_STEPS,
     Difference,
     Peaks,
     Stairs,
@@ -56,7 +54,6 @@ SHARED_UNIT = 2**20  # budgets that are at most so many times their common measu
 FINE_UNIT = 30  # else the unit is 2^-30 of the least budget
 NEARLY = 2.0**-20  # between whole numbers and halves: what decides about a coset is no matter of privacy
 LEVELS = 16  # of stairs within the least budget
-MOST_NATS = 300.0  # of a budget: the program holds e^budget, and products of two of them, as floats
 
 
 @dataclass(frozen=True)
@@ -103,10 +100,10 @@ def design_staircase(
     dimension = dimension_of(problem)
     if dimension == 0:
         raise DesignFailed("staircase: no protected change moves an answer, so there is nothing to shape; use laplace.")
-    if dimension > MOST_DIMENSIONS:
+    if dimension > MOST_STAIRCASE_DIMENSIONS:
         raise DesignFailed(
-            f"staircase: protected changes move {dimension} dimensions, more than {MOST_DIMENSIONS}; use "
-            f"{f'k_norm (up to {OF_HULLS}) or ' if dimension <= OF_HULLS else ''}laplace."
+            f"staircase: protected changes move {dimension} dimensions, more than {MOST_STAIRCASE_DIMENSIONS}; use "
+            f"{f'k_norm (up to {MOST_HULL_DIMENSIONS}) or ' if dimension <= MOST_HULL_DIMENSIONS else ''}laplace."
         )
     coordinates_ = moving_coordinates(problem)
     refuse_infinite(coordinates_.sensitivity(problem), weighted_l1(np.ones(dimension)))
@@ -225,14 +222,15 @@ def _best_top(unit: float, width: int, power: int) -> tuple[int, float]:
 
 def _on_lattice(frame: _MeasuredGrid, offset: str, tolerance: float) -> StaircaseMechanism:
     """The program over laws on the lattice, then on each of its cosets by halves that is asked for, until the work is done."""
-    if 2 * len(frame.moved) > MOST_STEPS:
+    if 2 * len(frame.moved) > MOST_STAIRCASE_STEPS:
         raise DesignFailed(
-            f"staircase: {2 * len(frame.moved)} different protected differences, more than {MOST_STEPS}; use k_norm or laplace."
+            f"staircase: {2 * len(frame.moved)} different protected differences, more than {MOST_STAIRCASE_STEPS}; use k_norm "
+            "or laplace."
         )
-    if (largest := float(max(u.budget for u in frame.moved))) > MOST_NATS:
+    if (largest := float(max(u.budget for u in frame.moved))) > LARGEST_STAIRCASE_BUDGET:
         raise DesignFailed(
-            f"staircase: budgets reach {largest:.3g} nats, more than {MOST_NATS:g}, where noise is almost always 0; use "
-            "laplace."
+            f"staircase: budgets reach {largest:.3g} nats, more than {LARGEST_STAIRCASE_BUDGET:g}, where noise is almost "
+            "always 0; use laplace."
         )
     basis = _basis(frame.moved)
     unit = _common_unit([u.budget for u in frame.moved])
@@ -306,10 +304,10 @@ def _claimed(frame: _MeasuredGrid, noise: Peaks, best: Solution[PeakedLaw], cose
 def _work(sizes: Sizes) -> float:
     """Seconds: of programs of 2,500 orbits at most, and of tables, wide where a budget is small; `DesignFailed`
     where nothing is solved."""
-    if not 1 <= sizes.dimension <= MOST_DIMENSIONS:
+    if not 1 <= sizes.dimension <= MOST_STAIRCASE_DIMENSIONS:
         return 0.0
     moved = _framed(sizes.problem, sizes.coordinates).moved
-    if 2 * len(moved) > MOST_STEPS:
+    if 2 * len(moved) > MOST_STAIRCASE_STEPS:
         return 0.0
     programs, tables = ((0.2, 0.1), (1.5, 1.5), (2.5, 9.0), (1.5, 3.0))[sizes.dimension - 1]
     cosets = 1 if sizes.problem.workload.whole_rows.all() else 2**sizes.dimension

@@ -27,6 +27,7 @@ from designer.designing.implicit_rows import Classes, classes
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.problem_kinds import suggestions
 from designer.designing.repair import Bound, freeze
+from designer.limits import MOST_STRATEGY_ELEMENTS, MOST_STRATEGY_PAIRS, MOST_STRATEGY_UNIT_ELEMENTS
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Relation
 from designer.relations.metrics.presence import AddRemove
@@ -37,12 +38,9 @@ from solvers.programs.strategy import Strategy, fit_to_budgets, fixed_strategies
 from solvers.programs.strategy_search import RANDOM_DIMENSION, optimise_workload, singular_value_bound
 from solvers.solution import Solution, Status
 
-PAIRS = 40_000
-ELEMENTS = 512
 BOUNDED = 60  # elements, or such as the queries tell apart, up to which a bound of its own is worth its time
 ON_STEPS = 1 - 1e-6  # of the loss of continuous noise
 OTHERS = {"strategy_laplace": "laplace", "strategy_gaussian": "gaussian"}
-UNIT_ELEMENTS = 1024  # where records appear or vanish: 16 s of processor; 2,048 take minutes and 1.5 GB
 
 
 def design_strategy(
@@ -71,7 +69,9 @@ def design_strategy(
     return frozen_strategy(problem, universe, changes, found.point, bound)
 
 
-def universe_of(problem: Problem, most: int = ELEMENTS, family: str = "strategy_laplace") -> tuple[Classes, Changes]:
+def universe_of(
+    problem: Problem, most: int = MOST_STRATEGY_ELEMENTS, family: str = "strategy_laplace"
+) -> tuple[Classes, Changes]:
     """The elements that budgets let anybody tell apart, and their protected changes; `DesignFailed` where there is nothing to
     measure, more than `most` elements, or changes that nobody wrote out."""
     if isinstance(problem.relation, ByLength) and not problem.relation.listed and problem.relation.size > most:
@@ -82,7 +82,7 @@ def universe_of(problem: Problem, most: int = ELEMENTS, family: str = "strategy_
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     universe = classes(problem)
-    changes = universe.changes(PAIRS)
+    changes = universe.changes(MOST_STRATEGY_PAIRS)
     if not np.abs(changes.along(universe.workload)).any():
         raise DesignFailed(
             f"{family}: no protected change moves an answer, so there is nothing to measure; use {OTHERS[family]}."
@@ -93,7 +93,7 @@ def universe_of(problem: Problem, most: int = ELEMENTS, family: str = "strategy_
 def most_elements(relation: Relation) -> int:
     """How many elements are begun with: more where every change is a record that appears, so that strategies of unit columns
     are searched, not all rows."""
-    return UNIT_ELEMENTS if isinstance(relation, AddRemove) else ELEMENTS
+    return MOST_STRATEGY_UNIT_ELEMENTS if isinstance(relation, AddRemove) else MOST_STRATEGY_ELEMENTS
 
 
 def brought(strategy: object, universe: Classes, changes: Changes, family: str) -> Floats:
@@ -219,7 +219,7 @@ def _least(gram: Floats, changes: Changes) -> float:
 
 def is_bounded(problem: Problem) -> bool:
     """Whether `floor` may say anything."""
-    return problem.notion == "pure" and problem.loss != "absolute" and problem.relation.size <= ELEMENTS
+    return problem.notion == "pure" and problem.loss != "absolute" and problem.relation.size <= MOST_STRATEGY_ELEMENTS
 
 
 def asked_gram(problem: Problem, workload: Floats) -> Floats:
@@ -274,9 +274,9 @@ def _atoms(problem: Problem, universe: Classes) -> Floats:
 def _may_be_narrow(problem: Problem) -> bool:
     """Whether some budget is so large that whole-number noise is narrower than continuous noise, and the changes are few."""
     relation = problem.relation
-    if problem.notion != "zcdp" or relation.size > ELEMENTS or not getattr(relation, "listed", True):
+    if problem.notion != "zcdp" or relation.size > MOST_STRATEGY_ELEMENTS or not getattr(relation, "listed", True):
         return False
-    return relation.pair_count() <= PAIRS and relation.largest_budget() > NARROW**-0.5
+    return relation.pair_count() <= MOST_STRATEGY_PAIRS and relation.largest_budget() > NARROW**-0.5
 
 
 def _longest(rows: Floats, changes: Changes) -> float:

@@ -24,7 +24,6 @@ from designer.designing.factor_search import (
     towards,
     worst_of,
 )
-from designer.designing.listed import family_named
 from designer.mechanism.interface import CONFIDENCE, Mechanism
 from designer.problem.targets import Targets
 from designer.relations.problem import Problem
@@ -133,6 +132,8 @@ def _capped(problem: Problem, targets: Targets, family: str, known: Design[Mecha
 
 def _program(problem: Problem, family: str) -> Any:
     """The family's program in CVXPY, where it has one that caps variances and margins alike; None elsewhere."""
+    from designer.designing.listed import family_named
+
     address = family_named(family).program if family in ONE_SHAPE and problem.notion != "approximate" else None
     return address and at_address(address)(problem)
 

@@ -20,8 +20,9 @@ from designer.base.arrays import Floats, frozen
 from designer.base.errors import InvalidProblem
 from designer.domains.marginals_tables import Tables
 from designer.domains.marginals_workload import MarginalWorkload
+from designer.limits import LARGEST_GAUSSIAN_VARIANCE
 from designer.sampling.entropy import Entropy
-from designer.sampling.integer_gaussian import LARGEST_VARIANCE, DiscreteGaussian
+from designer.sampling.integer_gaussian import DiscreteGaussian
 
 # The residual (ANOVA) basis of marginal tables in integer coordinates, applied axis by axis.
 #
@@ -117,7 +118,7 @@ class ResidualNoise:
 
     def __post_init__(self) -> None:
         sizes = self.workload.sizes
-        if (self.workload.measured.product(sizes * (sizes - 1)) / LARGEST_VARIANCE > self.precisions).any():
+        if (self.workload.measured.product(sizes * (sizes - 1)) / LARGEST_GAUSSIAN_VARIANCE > self.precisions).any():
             raise InvalidProblem(
                 "precisions: noise too wide for 64-bit integers; raise the budgets, or ask for smaller tables."
             )

@@ -23,7 +23,6 @@ from designer.base.progress import announce, step
 from designer.base.published_margins import PublishedSums
 from designer.base.schema import NAMES, list_of, noted, record, text
 from designer.certificate.agreement import (
-    MOST_CELLS,
     RESTORE,
     AgreeingTables,
     Agreement,
@@ -39,6 +38,7 @@ from designer.certificate.guarantee import Guarantee
 from designer.domains.marginals import MarginalMechanism, MarginalRelease
 from designer.domains.marginals_noise import assemble
 from designer.domains.marginals_workload import MarginalWorkload
+from designer.limits import MOST_AGREEING_CELLS, MOST_WHOLE_TABLE_CELLS
 from solvers.programs.nearest_sums import AskedTable, fitted_counts, table_of
 
 # Post-processing of released marginals: nonnegative whole tables that agree wherever they share attributes.
@@ -46,7 +46,6 @@ from solvers.programs.nearest_sums import AskedTable, fitted_counts, table_of
 # docs/theory/marginals.md, section 6.
 
 
-CELLS = 2**18  # of the attributes that are asked about, all together
 WORDS = (
     "Nonnegative whole tables, all of one histogram of {records} records: they agree wherever they share attributes. The "
     "histogram was fitted to the released tables by least squares, weighted by variances, and rounded; no nearer one is "
@@ -94,10 +93,10 @@ def whole_tables(release: MarginalRelease) -> WholeTables:
         raise InvalidProblem(f"release: {shown(release)} is none of marginals; give what `release` returned.", value=release)
     mechanism, workload = release.mechanism, release.mechanism.workload
     used, shape = workload.used, workload.shape(workload.used)
-    if math.prod(shape) > CELLS:
+    if math.prod(shape) > MOST_WHOLE_TABLE_CELLS:
         raise InvalidProblem(
-            f"whole tables: the attributes asked about have {math.prod(shape)} combinations, more than {CELLS}; ask for tables "
-            "over fewer attributes in one plan, or round each table by itself."
+            f"whole tables: the attributes asked about have {math.prod(shape)} combinations, more than "
+            f"{MOST_WHOLE_TABLE_CELLS}; ask for tables over fewer attributes in one plan, or round each table by itself."
         )
     announce("marginals: fitting whole tables")
     place = {axis: k for k, axis in enumerate(used)}
@@ -207,7 +206,7 @@ class MarginAgreement(Agreement[MarginalMechanism, MarginalRelease]):
 
     def require(self, mechanism: MarginalMechanism, published: PublishedSums | None) -> None:
         cells = _cells(mechanism.workload)
-        if cells > (CELLS if published is None and not _is_exact(mechanism) else MOST_CELLS):
+        if cells > (MOST_WHOLE_TABLE_CELLS if published is None and not _is_exact(mechanism) else MOST_AGREEING_CELLS):
             require_cells(cells, "the attributes that are asked about")
         if published is not None:
             _published(mechanism.workload, published)
@@ -217,7 +216,7 @@ class MarginAgreement(Agreement[MarginalMechanism, MarginalRelease]):
     ) -> AgreeingTables:
         tables, cells = released.answer_tables(), _cells(mechanism.workload)
         free = published is None and not _is_exact(mechanism)
-        if cells > MOST_CELLS or (free and whole and cells > PROVEN_CELLS):
+        if cells > MOST_AGREEING_CELLS or (free and whole and cells > PROVEN_CELLS):
             found = whole_tables(released)
             counts = tuple(table.ravel().astype(np.float64) for table in found.tables.values())
             return AgreeingTables(

@@ -17,6 +17,7 @@ from designer.base.labels import Labels
 from designer.base.progress import track
 from designer.certificate.guarantee import Guarantee
 from designer.domains.marginals_workload import MarginalWorkload, positions
+from designer.limits import MOST_HISTOGRAM_CELLS
 from designer.problem.domain import Domain
 from designer.problem.histogram import REFUSE, UNUSABLE, Counts, Universe, bare, carries_names, counts
 from designer.relations.records.counting import NO_COUNTS, form_of, is_expression, labelled, records_of, require_no_rows
@@ -48,7 +49,6 @@ MANY = (
 MOST_SCANS = 32  # tables that the engine counts one by one
 MOST_CODES = 2**31  # bytes of all codes of all records, where they are counted here
 CELLS_TOGETHER = 2**14  # combinations of values that one scan counts for several tables
-HISTOGRAM_CELLS = 2**20  # combinations of values that are counted one by one
 Tables = dict[tuple[int, ...], NDArray[np.int64]]
 Stated = Callable[[RowUnit], Guarantee]
 
@@ -281,10 +281,10 @@ def _axes_of_tables(workload: MarginalWorkload, given: Mapping[Sequence[str], An
 def require_small(workload: MarginalWorkload) -> None:
     """Refuse counts of all combinations of values where there are too many of them."""
     domain = workload.domain
-    if domain.size > HISTOGRAM_CELLS:
+    if domain.size > MOST_HISTOGRAM_CELLS:
         raise InvalidProblem(
-            f"histogram: the domain has {domain.size} combinations of values, more than {HISTOGRAM_CELLS}; give a table of "
-            "records, which are counted over the attributes that are asked about."
+            f"histogram: the domain has {domain.size} combinations of values, more than {MOST_HISTOGRAM_CELLS}; give a table "
+            "of records, which are counted over the attributes that are asked about."
         )
 
 

@@ -15,6 +15,7 @@ from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import assign, count, positive, shown
 from designer.base.display import Displayed
 from designer.base.errors import InvalidProblem
+from designer.limits import MOST_ATTRIBUTES, MOST_MARGINAL_CELLS, MOST_SUBSET_PAIRS
 from designer.problem.domain import Domain, require_domain
 
 if TYPE_CHECKING:
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
 # Families of attribute subsets as arrays: the domain's cells are never listed, and neither are subsets one by one.
 #
 # What subsets stand for: docs/theory/marginals.md, section 1.
-
-
-# Pairs (requested marginal, subset of it). 100 attributes, all marginals of up to 3: 1.3 million.
-PARTS_LIMIT = 2**25
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +88,10 @@ class Subsets(Immutable):
     def parts(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.int16], NDArray[np.int16]]]:
         """Every subset of every subset, in blocks: whose part (M,), the part (M, q), the rest (M, r - q)."""
         total = int(np.ldexp(1.0, self.orders).sum())
-        if total > PARTS_LIMIT:
+        if total > MOST_SUBSET_PAIRS:
             raise InvalidProblem(
-                f"subsets: have {total} subsets of their own, more than {PARTS_LIMIT}; ask for marginals of fewer attributes."
+                f"subsets: have {total} subsets of their own, more than {MOST_SUBSET_PAIRS}; ask for marginals of fewer "
+                "attributes."
             )
         for order in np.unique(self.orders):
             which = np.flatnonzero(self.orders == order)
@@ -133,10 +131,6 @@ def _keys(axes: NDArray[np.int16]) -> NDArray[np.bytes_]:
     """Rows as byte strings whose order is that of (size, first, second, ...)."""
     rows = np.column_stack([(axes >= 0).sum(axis=1), axes + 1]).astype(">u2")
     return np.ascontiguousarray(rows).view(f"S{2 * rows.shape[1]}").ravel()
-
-
-CELLS_LIMIT = 2**28  # of one table, 2 GB; the number of tables and the size of the domain are free
-ATTRIBUTES_LIMIT = 2**15 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +189,8 @@ class MarginalWorkload(Immutable, Displayed):
 
     def __post_init__(self) -> None:
         attributes = len(self.domain.attributes)
-        if attributes > ATTRIBUTES_LIMIT:
-            raise InvalidProblem(f"domain: has {attributes} attributes; at most {ATTRIBUTES_LIMIT} are supported.")
+        if attributes > MOST_ATTRIBUTES:
+            raise InvalidProblem(f"domain: has {attributes} attributes; at most {MOST_ATTRIBUTES} are supported.")
         if not len(self.subsets) or int(self.subsets.axes.max(initial=-1)) >= attributes:
             raise InvalidProblem(
                 f"subsets: name no table, or an attribute beyond the {attributes} of the domain; name attributes of the "
@@ -206,8 +200,10 @@ class MarginalWorkload(Immutable, Displayed):
         if weights.shape != (len(self.subsets),) or not (np.isfinite(weights) & (weights > 0)).all():
             raise InvalidProblem(f"weights: must be {len(self.subsets)} positive finite numbers, one for each subset.")
         assign(self, weights=frozen(weights))
-        if (largest := float(self.cells.max())) > CELLS_LIMIT:
-            raise InvalidProblem(f"subsets: a table has {largest:g} cells, more than {CELLS_LIMIT}; ask for fewer attributes.")
+        if (largest := float(self.cells.max())) > MOST_MARGINAL_CELLS:
+            raise InvalidProblem(
+                f"subsets: a table has {largest:g} cells, more than {MOST_MARGINAL_CELLS}; ask for fewer attributes."
+            )
 
     @cached_property
     def sizes(self) -> Floats:

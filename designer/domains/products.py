@@ -70,6 +70,7 @@ from designer.domains.products_release import (
     reach_of_terms,
 )
 from designer.domains.products_workload import QUERIES, StructuredWorkload, queries_from_spec
+from designer.limits import LARGEST_GAUSSIAN_VARIANCE
 from designer.problem.domain import Domain
 from designer.problem.histogram import IN_SPECS, Universe
 from designer.relations.kinds import relation_from_spec
@@ -77,7 +78,7 @@ from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.metric import METRIC
 from designer.relations.metrics.presence import Presence
 from designer.sampling.entropy import Entropy
-from designer.sampling.integer_gaussian import LARGEST_VARIANCE, DiscreteGaussian
+from designer.sampling.integer_gaussian import DiscreteGaussian
 from designer.sampling.integer_laplace import DiscreteLaplace
 from designer.sampling.margins import NoiseReach
 
@@ -207,7 +208,7 @@ class StructuredMechanism(DomainMechanism[StructuredRelease, SimulatedAnswers]):
                     f"matrices: one for {domain.attributes[axis]!r} has not {domain.shape[axis]} columns; give one column for "
                     "each value."
                 )
-        least = 1 / LARGEST_VARIANCE if self.noise == "gaussian" else 2.0**-55
+        least = 1 / LARGEST_GAUSSIAN_VARIANCE if self.noise == "gaussian" else 2.0**-55
         for block in self.blocks:
             if not (math.isfinite(block.strength) and block.strength > least):
                 raise InvalidProblem("blocks: a strength is not a positive number that 64-bit noise allows; raise the budgets.")

@@ -21,6 +21,7 @@ from designer.base.arrays import Floats, Immutable
 from designer.base.checks import assign
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.domains.products_workload import AttributeQueries, StructuredWorkload
+from designer.limits import LARGEST_MEASURED_ENTRY, MOST_MEASURED_ROWS, MOST_RESIDUALS
 from designer.problem.domain import Domain
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.metric import Metric
@@ -33,7 +34,6 @@ from solvers.programs.budget_shares import minimise_cost
 Integers = NDArray[np.int64]
 Noise = Literal["gaussian", "laplace"]
 Protection = Presence | Hamming | Product
-LARGEST_ENTRY, LARGEST_ROWS = 2**24, 2**12  # squared lengths of columns are 64-bit integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +44,10 @@ class StrategyMatrix(Immutable):
 
     def __post_init__(self) -> None:
         rows = np.array(self.rows, dtype=np.int64)
-        if rows.ndim != 2 or not 0 < len(rows) <= LARGEST_ROWS or np.abs(rows).max(initial=0) > LARGEST_ENTRY:
+        if rows.ndim != 2 or not 0 < len(rows) <= MOST_MEASURED_ROWS or np.abs(rows).max(initial=0) > LARGEST_MEASURED_ENTRY:
             raise InvalidProblem(
-                f"matrices: one has shape {rows.shape}, or an entry beyond {LARGEST_ENTRY}; give up to {LARGEST_ROWS} rows of "
-                "smaller integers."
+                f"matrices: one has shape {rows.shape}, or an entry beyond {LARGEST_MEASURED_ENTRY}; give up to "
+                f"{MOST_MEASURED_ROWS} rows of smaller integers."
             )
         rows.setflags(write=False)
         assign(self, rows=rows)
@@ -285,7 +285,6 @@ def summed_square(side: tuple[AttributeQueries, Floats]) -> float:
 # s, so the best strengths are a convex program, that of marginals (docs/theory/structured.md, 4).
 
 
-RESIDUALS_LIMIT = 1_000_000
 FREE = 2.0**20  # strength of what no protected change moves: noise that is never seen
 
 
@@ -381,6 +380,6 @@ def _costs(workload: StructuredWorkload, matrices: Mapping[int, StrategyMatrix])
             for part in combinations(term, size):
                 factors = (known[axis, id(q)][0 if axis in part else 1] for axis, q in term.items())
                 costs[part] = costs.get(part, 0.0) + float(weight) * math.prod(factors)
-        if len(costs) > RESIDUALS_LIMIT:
-            raise DesignFailed(f"structured: more than {RESIDUALS_LIMIT} residuals; ask for terms of fewer attributes.")
+        if len(costs) > MOST_RESIDUALS:
+            raise DesignFailed(f"structured: more than {MOST_RESIDUALS} residuals; ask for terms of fewer attributes.")
     return costs

@@ -24,6 +24,7 @@ from designer.domains.marginals_noise import kronecker_product
 from designer.domains.mechanism import LAWS, MOST_ENTRIES, DomainAnswers, DomainRelease
 from designer.domains.products_noise import MeasuredProduct, Noise, StrategyMatrix, sides
 from designer.domains.products_workload import StructuredWorkload
+from designer.limits import MOST_TERM_ANSWERS
 from designer.sampling.entropy import Entropy
 from designer.sampling.integer_margins import laplace_margin, sum_of_gaussians_margin, sums_are_nearly_normal
 from designer.sampling.margins import NoiseFacts, NoiseReach, seed_of
@@ -98,9 +99,10 @@ class StructuredAnswers(DomainAnswers):
         """All answers of a term as an array, an axis for each of its attributes in the order of the domain."""
         workload = self.mechanism.workload
         term = workload.term(term)
-        if workload.counts[term] > TABLE_LIMIT:
+        if workload.counts[term] > MOST_TERM_ANSWERS:
             raise InvalidProblem(
-                f"term {term}: has {workload.counts[term]} answers, more than {TABLE_LIMIT}; ask for some, `answers(places)`."
+                f"term {term}: has {workload.counts[term]} answers, more than {MOST_TERM_ANSWERS}; ask for some, "
+                "`answers(places)`."
             )
         total = np.zeros([queries.count for queries in workload.terms[term].values()])
         for block, values in self._blocks(term):

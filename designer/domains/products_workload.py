@@ -22,6 +22,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.json_text import array
 from designer.base.schema import COUNT, MATRIX, ClosedList, Named, either, exactly, one_of, record
 from designer.domains.marginals_workload import MarginalWorkload
+from designer.limits import MOST_ROW_ENTRIES, MOST_STRUCTURED_VALUES, MOST_TERMS, MOST_WRITTEN_ENTRIES
 from designer.problem.domain import Domain
 from designer.problem.relation import Indices
 from designer.problem.workload import Workload
@@ -32,8 +33,6 @@ from designer.problem.workload import Workload
 # attribute is written out.
 
 
-SIZE_LIMIT = 2048  # values of an attribute whose queries have a structure: its Gram matrix is written out
-ROWS_LIMIT = 2**24  # entries of rows that are written out at once
 KINDS = ("identity", "total", "prefix", "ranges")
 
 
@@ -58,8 +57,10 @@ class AttributeQueries(Immutable):
             raise InvalidProblem(
                 f'queries: {shown(self.kind)} is unknown; use one of {[*KINDS]}, ("widths", w) or a matrix.', value=self.kind
             )
-        if self.kind != "total" and self.size > SIZE_LIMIT:
-            raise InvalidProblem(f"queries: an attribute has {self.size} values, more than {SIZE_LIMIT}; merge values.")
+        if self.kind != "total" and self.size > MOST_STRUCTURED_VALUES:
+            raise InvalidProblem(
+                f"queries: an attribute has {self.size} values, more than {MOST_STRUCTURED_VALUES}; merge values."
+            )
         if (self.kind == "widths") != (self.width is not None) or (self.kind == "matrix") != (self.matrix is not None):
             raise InvalidProblem(f'queries: "widths" has a width and "matrix" a matrix, and nothing else; got {self.kind!r}.')
         if self.width is not None and not 1 <= count(self.width, "queries.width") <= self.size:
@@ -111,7 +112,7 @@ class AttributeQueries(Immutable):
         places = np.arange(self.count) if chosen is None else np.asarray(chosen, dtype=np.intp)
         if len(places) and not (places.min() >= 0 and places.max() < self.count):
             raise InvalidProblem(f"answers: a query number is not from 0 to {self.count - 1}, the last of its attribute.")
-        if len(places) * self.size > ROWS_LIMIT:
+        if len(places) * self.size > MOST_ROW_ENTRIES:
             raise InvalidProblem(f"answers: {len(places)} queries of {self.size} values at once; ask for fewer.")
         if self.matrix is not None:
             return np.asarray(self.matrix[places])
@@ -153,12 +154,12 @@ def recognised(rows: Floats) -> AttributeQueries | None:
     'prefix'
     """
     queries, size = rows.shape
-    if size > SIZE_LIMIT:
+    if size > MOST_STRUCTURED_VALUES:
         return None
     known = [AttributeQueries(kind, size) for kind in KINDS]
     if 1 < size - queries + 1 <= size:
         known.append(AttributeQueries("widths", size, width=size - queries + 1))
-    step = max(1, ROWS_LIMIT // size)
+    step = max(1, MOST_ROW_ENTRIES // size)
     pieces = [np.arange(start, min(start + step, queries)) for start in range(0, queries, step)]
     alike = (one for one in known if one.count == queries and all(np.array_equal(rows[at], one.rows(at)) for at in pieces))
     return next(alike, None)
@@ -186,10 +187,6 @@ LISTED: ClosedList[AttributeQueries] = ClosedList(
         ),
     },
 )
-
-
-TERMS_LIMIT = 200_000
-WRITTEN_LIMIT = 2**26  # entries of a workload that is written out: 512 MB
 
 
 class _Named:
@@ -284,8 +281,8 @@ class StructuredWorkload(Immutable, Displayed):
         return {"answers": self.count, "terms": len(self.terms), "elements": self.domain.size}
 
     def __post_init__(self) -> None:
-        if not 0 < len(self.terms) <= TERMS_LIMIT:
-            raise InvalidProblem(f"terms: there are {len(self.terms)}; give from one to {TERMS_LIMIT}.")
+        if not 0 < len(self.terms) <= MOST_TERMS:
+            raise InvalidProblem(f"terms: there are {len(self.terms)}; give from one to {MOST_TERMS}.")
         if self.weights.shape != (len(self.terms),):
             raise InvalidProblem(f"weights: {self.weights.shape} for {len(self.terms)} terms; give one for each.")
         checked = [positive(float(w), f"weights[{k}]") for k, w in enumerate(self.weights)]
@@ -370,10 +367,10 @@ class StructuredWorkload(Immutable, Displayed):
         >>> asked.written_out().queries, asked.written_out().matrix[0].tolist()
         (('age 0..0', 'age 0..1', 'sex F', 'sex M'), [1.0, 1.0, 0.0, 0.0])
         """
-        if self.count * self.domain.size > WRITTEN_LIMIT:
+        if self.count * self.domain.size > MOST_WRITTEN_ENTRIES:
             raise InvalidProblem(
-                f"workload: {shown(self.count)} queries over {shown(self.domain.size)} elements are more than {WRITTEN_LIMIT} "
-                "entries; a StructuredProblem is designed without writing them out.",
+                f"workload: {shown(self.count)} queries over {shown(self.domain.size)} elements are more than "
+                f"{MOST_WRITTEN_ENTRIES} entries; a StructuredProblem is designed without writing them out.",
                 value=self.count,
             )
         labels = [label for listed in self.term_labels() for label in listed]

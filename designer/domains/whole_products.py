@@ -20,8 +20,6 @@ from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.domains.directions import Key, SharedBasis, costs_of, reach_of, shared_basis
 from designer.domains.products_noise import (
-    LARGEST_ENTRY,
-    LARGEST_ROWS,
     KindOfChange,
     MeasuredProduct,
     Noise,
@@ -32,8 +30,9 @@ from designer.domains.products_noise import (
     sides,
     summed_square,
 )
-from designer.domains.products_release import MEASURED_LIMIT, TOGETHER, Serves
+from designer.domains.products_release import TOGETHER, Serves
 from designer.domains.products_workload import AttributeQueries, StructuredWorkload
+from designer.limits import LARGEST_MEASURED_ENTRY, MOST_MEASURED, MOST_MEASURED_ROWS
 from solvers.programs.noise_costs import GaussianCost, NoiseCost
 from solvers.programs.scales import minimise_scales
 from solvers.programs.strategy import hierarchical, prefix, wavelet
@@ -47,7 +46,7 @@ EVERY_PART = 10  # attributes up to which all their subsets are among the suppor
 UNITED = 40  # terms up to which unions of two are
 MOST_NUMBERS = 200_000  # of directions of blocks and terms
 ALIKE = 1 - 1e-9  # of a loss: what is no less than that is no better
-FINEST, BESIDE = MEASURED_LIMIT // 2, MEASURED_LIMIT // 4  # coordinates of the finest block, and of all that nobody asks for
+FINEST, BESIDE = MOST_MEASURED // 2, MOST_MEASURED // 4  # coordinates of the finest block, and of all that nobody asks for
 TREES, FANS = 512, (2, 3, 4, 8, 16)  # values up to which an attribute has trees, and of which fans
 SWAPPED = 6  # attributes up to which each is tried with other rows than the rest
 EFFORT, LOOK = 20.0, 1.0  # units of 10^8 numbers: of the design that is followed to its end, and of one look
@@ -335,7 +334,7 @@ def _cells(workload: StructuredWorkload, axis: int) -> StrategyMatrix:
 def _asked_rows(queries: AttributeQueries) -> StrategyMatrix | None:
     """The rows that are asked of an attribute, each direction once, in whole numbers as small as they can be; None for others,
     and for very many."""
-    if queries.count > LARGEST_ROWS or queries.count * queries.size > LARGEST_ENTRY:
+    if queries.count > MOST_MEASURED_ROWS or queries.count * queries.size > LARGEST_MEASURED_ENTRY:
         return None
     rows = queries.rows()
     whole = next((many for m in MULTIPLES if (np.rint(many := rows * m) == many).all()), None)

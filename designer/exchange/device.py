@@ -25,12 +25,12 @@ from designer.base.json_text import canonical_text, utc_text
 from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.exchange.opendp import noise_document
 from designer.files.releases import release_document
-from designer.local.mechanism import MOST_ENTRIES, Channel
+from designer.limits import LARGEST_DEVICE_DENOMINATOR, MOST_CHANNEL_ENTRIES, MOST_EXPORTED_ENTRIES
+from designer.local.mechanism import Channel
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.compressed_rows import counted, written_out
 from designer.problem.histogram import counts, exact_answers
 
-MOST = 2**53  # whole numbers that JavaScript holds exactly
 JAVASCRIPT = """\
 // One person's own report, drawn on the person's device: report(x) is the name of a report for the name of a value.
 // Made by dp-designer from the spec with the fingerprint {fingerprint}; the spec has the proof.
@@ -122,16 +122,16 @@ def device_text(mechanism: FrozenMechanism, language: str) -> str:
             f"export: a {mechanism.format} is released where the data are, and not on the device of each person; design a "
             "ReportProblem."
         )
-    if mechanism.denominator > MOST:
+    if mechanism.denominator > LARGEST_DEVICE_DENOMINATOR:
         raise InvalidProblem(
             f"export: the denominator has {mechanism.denominator.bit_length()} bits, more than JavaScript holds exactly; "
             "design the channel again, whose denominator is then 2^48."
         )
     entries = len(mechanism.elements) * len(mechanism.reports)
-    if entries > MOST_ENTRIES:
+    if entries > MOST_CHANNEL_ENTRIES:
         raise InvalidProblem(
-            f"export: {entries} probabilities, more than {MOST_ENTRIES} that a program of a device writes out; let the device "
-            "load the spec, or merge values."
+            f"export: {entries} probabilities, more than {MOST_CHANNEL_ENTRIES} that a program of a device writes out; let "
+            "the device load the spec, or merge values."
         )
     ends = [list(accumulate(row)) for row in mechanism.numerators]
     elements, reports = list(map(str, mechanism.elements)), list(map(str, mechanism.reports))
@@ -289,7 +289,6 @@ class ByteGaussian:
 
 
 PORTABLE_VERSION = 1
-MOST_VECTOR_ENTRIES = 1_000_000  # of the matrix and of the reconstruction, written out
 MADE_AT = datetime(2026, 1, 31, 12, tzinfo=UTC)  # of test vectors
 VECTOR_BLOCKS = 64  # of 32 bytes, for each number and one more
 BYTE_LAWS: dict[str, type[ByteLaplace] | type[ByteGaussian]] = {
@@ -343,9 +342,9 @@ def require_portable(mechanism: FrozenMechanism) -> AdditiveMechanism:
     entries = int(counted(mechanism.integers).sum()) + (
         0 if mechanism.reconstruction is None else mechanism.reconstruction.size
     )
-    if entries > MOST_VECTOR_ENTRIES:
+    if entries > MOST_EXPORTED_ENTRIES:
         raise InvalidProblem(
-            f"mechanism: has {entries} entries to write out, more than {MOST_VECTOR_ENTRIES}; release it here."
+            f"mechanism: has {entries} entries to write out, more than {MOST_EXPORTED_ENTRIES}; release it here."
         )
     return mechanism
 

@@ -32,6 +32,7 @@ from designer.base.json_text import (
 )
 from designer.base.output import checked_target, mistaken, write_whole
 from designer.base.schema import HASH, exactly, keys, noted, one_of, record, text
+from designer.limits import MOST_NAME_CHARACTERS, MOST_SIGNATURE_BYTES
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -54,8 +55,6 @@ SIGNATURE = record(
         "signature": noted("Ed25519, of all other keys.", text("^[0-9a-f]{128}$")),
     }
 )
-SIZE_LIMIT = 2**16
-MOST_NAME = 200
 RESIGN = "restore the file, or ask the signer to sign it again."
 
 
@@ -135,8 +134,10 @@ class SigningKey:
         """
         if kind not in KINDS:
             raise InvalidProblem(f"kind: {shown(kind)} is unknown; use one of {list(KINDS)}.", value=kind)
-        if not isinstance(name, str) or len(name) > MOST_NAME or not (name.isprintable()):
-            raise InvalidProblem(f"name: {shown(name)} is no printable text of up to {MOST_NAME} characters.", value=name)
+        if not isinstance(name, str) or len(name) > MOST_NAME_CHARACTERS or not (name.isprintable()):
+            raise InvalidProblem(
+                f"name: {shown(name)} is no printable text of up to {MOST_NAME_CHARACTERS} characters.", value=name
+            )
         statement = {
             "format": SIGNATURE_FORMAT,
             "version": SIGNATURE_VERSION,
@@ -324,7 +325,7 @@ def file_signer(path: str | Path, content: Mapping[str, Any], trusted: Sequence[
     """
     beside = signature_path(path)
     if beside.exists():
-        return signer_of(read_json(beside, SIZE_LIMIT), kind_of(content), content, trusted)
+        return signer_of(read_json(beside, MOST_SIGNATURE_BYTES), kind_of(content), content, trusted)
     if trusted is None:
         return None
     raise InvalidSpec(f"signature: {printed(beside)} is not there, and a signature was asked for; ask the signer for it.")
@@ -363,14 +364,14 @@ def _require_forms(signature: Mapping[str, Any]) -> None:
         and type(signature["version"]) is int
         and signature["version"] == SIGNATURE_VERSION
     )
-    if not (fits and head and texts["kind"] in KINDS and len(texts["name"]) <= MOST_NAME):
+    if not (fits and head and texts["kind"] in KINDS and len(texts["name"]) <= MOST_NAME_CHARACTERS):
         raise InvalidSpec(f"signature: is not one of {SIGNATURE_FORMAT!r} version {SIGNATURE_VERSION}; {RESIGN}")
 
 
 def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(SIZE_LIMIT)
+            return file.read(MOST_SIGNATURE_BYTES)
     except (OSError, ValueError) as error:
         raise InvalidProblem(
             f"key: cannot read {printed(path)} ({system_words(error)}); give a file that can be read."

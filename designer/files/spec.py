@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
-from designer.base.json_text import SIZE_LIMIT, canonical, json_object, plain, read_json, require_keys, signature_path
+from designer.base.json_text import canonical, json_object, plain, read_json, require_keys, signature_path
 from designer.base.progress import step
 from designer.base.progress_line import logged
 from designer.base.run_length import number_of_names, require_few_in_runs
@@ -27,6 +27,7 @@ from designer.certificate.agreement import RELEASE_FORMAT
 from designer.certificate.frozen import FORMAT_VERSION, FrozenMechanism, seal, settle_claim
 from designer.certificate.guarantee import SOFTWARE, About, Guarantee, Optimality
 from designer.files.kinds import KINDS
+from designer.limits import MOST_JSON_BYTES
 from solvers.exact.rational import float_above
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ S = TypeVar("S", bound=FrozenMechanism)
 
 @overload
 def load(
-    source: Source, *, trusted: Trusted | None = None, size_limit: int = SIZE_LIMIT, allow_vacuous: bool = False
+    source: Source, *, trusted: Trusted | None = None, size_limit: int = MOST_JSON_BYTES, allow_vacuous: bool = False
 ) -> FrozenMechanism: ...
 @overload
 def load(
@@ -92,7 +93,7 @@ def load(
     kind: Callable[..., S],
     *,
     trusted: Trusted | None = None,
-    size_limit: int = SIZE_LIMIT,
+    size_limit: int = MOST_JSON_BYTES,
     allow_vacuous: bool = False,
 ) -> S: ...
 def load(
@@ -100,7 +101,7 @@ def load(
     kind: Callable[..., FrozenMechanism] = FrozenMechanism,
     *,
     trusted: Trusted | None = None,
-    size_limit: int = SIZE_LIMIT,
+    size_limit: int = MOST_JSON_BYTES,
     allow_vacuous: bool = False,
 ) -> FrozenMechanism:
     """Load the mechanism of a spec, of any kind in `KINDS`, and certify it anew. Raises `InvalidSpec` for what is not a spec,
@@ -125,7 +126,7 @@ def load(
 
 
 def read_signed(
-    source: Source, trusted: Trusted | None = None, size_limit: int = SIZE_LIMIT
+    source: Source, trusted: Trusted | None = None, size_limit: int = MOST_JSON_BYTES
 ) -> tuple[dict[str, Any], SignedBy | None]:
     """The plain data of a spec or a release, read once, and who signed them: a signature beside a file is always checked.
 

@@ -22,6 +22,7 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.progress import announce
 from designer.base.schema import Named, keys, number, record, whole
+from designer.limits import MOST_CHAIN_STEPS, MOST_CHAIN_WORK
 from designer.sampling.body_grids import EllipsoidGrid, PolytopeGrid, Rationals
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.round_and_reject import NearestPlane, RoundAndReject
@@ -37,11 +38,9 @@ Floats = NDArray[np.float64]
 Energy = Callable[[NDArray[np.int64]], Floats]
 
 CONFIDENCE = 0.95
-LIMIT = 100_000  # steps in which coupled chains have to meet
 PAIRS = 200
-# Steps of single chains that an assessment may take, at every load: about ten seconds.
 # A step of any number of chains costs that of 200 more.
-MOST_WORK, STEP_WORK, SLOW_WORK = 12_000_000, 200, 500_000
+STEP_WORK, SLOW_WORK = 200, 500_000
 FIRST_LAG, PILOT_PAIRS = 200, 40
 DECAYS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
 SHORT_VECTORS = 20_000
@@ -69,10 +68,10 @@ class ChainPlan:
         "chain",
         record(
             {
-                "steps": whole(least=1, most=LIMIT),
+                "steps": whole(least=1, most=MOST_CHAIN_STEPS),
                 "decay": number(least=0.1, most=0.99),
-                "lag": whole(least=1, most=LIMIT),
-                "pairs": whole(least=2, most=LIMIT),
+                "lag": whole(least=1, most=MOST_CHAIN_STEPS),
+                "pairs": whole(least=2, most=MOST_CHAIN_STEPS),
             },
             note=(
                 "Noise of a Markov chain, and the coupled chains that estimate how far it is from the law; null for "
@@ -86,12 +85,14 @@ class ChainPlan:
             count(getattr(self, name), f"chain.{name}", least=least)
         if type(self.decay) is not float or not 0 < self.decay < 1:
             raise InvalidProblem(f"chain.decay: {shown(self.decay)} is no number between 0 and 1.", value=self.decay)
-        if max(self.steps, self.lag) > LIMIT or self.pairs > LIMIT:
-            raise InvalidProblem(f"chain: {self.steps} steps, lag {self.lag}, {self.pairs} pairs; each at most {LIMIT}.")
-        if self.work > MOST_WORK:
+        if max(self.steps, self.lag) > MOST_CHAIN_STEPS or self.pairs > MOST_CHAIN_STEPS:
+            raise InvalidProblem(
+                f"chain: {self.steps} steps, lag {self.lag}, {self.pairs} pairs; each at most {MOST_CHAIN_STEPS}."
+            )
+        if self.work > MOST_CHAIN_WORK:
             raise InvalidProblem(
                 f"chain: {self.steps} steps, lag {self.lag} and {self.pairs} pairs take {self.work} steps to assess, which "
-                f"every load repeats; at most {MOST_WORK}. Lower the largest of them, or use an l2 norm, which needs no "
+                f"every load repeats; at most {MOST_CHAIN_WORK}. Lower the largest of them, or use an l2 norm, which needs no "
                 "chain."
             )
 
@@ -203,7 +204,7 @@ def planned(
     if lag is None:
         lag = _pilot_lag(chain, _pilot_lag(chain, FIRST_LAG, source), source)
     if steps is None:
-        every = np.arange(1, LIMIT // 2, max(1, lag // 20))
+        every = np.arange(1, MOST_CHAIN_STEPS // 2, max(1, lag // 20))
         bound = _bound(chain, ChainPlan(1, decay, lag, pairs), every, source)
         steps = 2 * int(bound.steps_for(float(bound.high.min())) or every[-1])
     return ChainPlan(steps, decay, lag, pairs)
@@ -212,14 +213,16 @@ def planned(
 def _pilot_lag(chain: Chain, lag: int, source: Entropy) -> int:
     """What nine in ten of the pairs at this lag need to meet.
     Chains that start together at lag 1 mostly meet before they have moved."""
-    times = chain.meeting_times(lag, PILOT_PAIRS, source, LIMIT)
+    times = chain.meeting_times(lag, PILOT_PAIRS, source, MOST_CHAIN_STEPS)
     if (times < 0).any():
         raise _not_met(int((times < 0).sum()), PILOT_PAIRS)
     return max(FIRST_LAG, int(np.quantile(times - lag, 0.9)))
 
 
 def _bound(chain: Chain, plan: ChainPlan, steps: Any, source: Entropy) -> VariationBound:
-    bound = variation_bound(chain.meeting_times(plan.lag, plan.pairs, source, LIMIT), plan.lag, steps, CONFIDENCE, LIMIT)
+    bound = variation_bound(
+        chain.meeting_times(plan.lag, plan.pairs, source, MOST_CHAIN_STEPS), plan.lag, steps, CONFIDENCE, MOST_CHAIN_STEPS
+    )
     if bound.censored:
         raise _not_met(bound.censored, plan.pairs)
     return bound
@@ -227,8 +230,8 @@ def _bound(chain: Chain, plan: ChainPlan, steps: Any, source: Entropy) -> Variat
 
 def _not_met(censored: int, pairs: int) -> DesignFailed:
     return DesignFailed(
-        f"chain: {censored} of {pairs} pairs of chains did not meet in {LIMIT} steps, so nothing is known about its law; use "
-        "an l2 norm."
+        f"chain: {censored} of {pairs} pairs of chains did not meet in {MOST_CHAIN_STEPS} steps, so nothing is known about "
+        "its law; use an l2 norm."
     )
 
 

@@ -13,19 +13,11 @@ from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.ellipsoid import covering, covering_work, refuse_unusable
 from designer.designing.family import Family, Sizes
-from designer.designing.k_norm import (
-    LARGEST_DIMENSION,
-    HullBackend,
-    hull_backend,
-    hull_notes,
-    hull_work,
-    most_simplices,
-    other_hull,
-    spanning,
-)
+from designer.designing.k_norm import HullBackend, hull_backend, hull_notes, hull_work, most_simplices, other_hull, spanning
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.lattice.chain import PAIRS, directions, planned
 from designer.lattice.mechanism import LatticeMechanism, changes_on_cells
+from designer.limits import MOST_HULL_DIMENSIONS
 from designer.mechanism.interface import Falloff
 from designer.problem.workload import Workload
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
@@ -149,9 +141,9 @@ def _shaped(problem: Problem, shape: str, backend: Backend) -> tuple[tuple[int, 
     cells = tuple(int(np.flatnonzero(row)[0]) for row in coordinates.matrix(table)[coordinates.heard])
     moving = coordinates.sensitivity(table)
     if shape == "hull":
-        if len(cells) > LARGEST_DIMENSION:
+        if len(cells) > MOST_HULL_DIMENSIONS:
             raise DesignFailed(
-                f"lattice_laplace: the hull has {len(cells)} dimensions, more than {LARGEST_DIMENSION}; use "
+                f"lattice_laplace: the hull has {len(cells)} dimensions, more than {MOST_HULL_DIMENSIONS}; use "
                 "lattice_gaussian, the shape l1 for classes or lattice_rows for margins."
             )
         try:

@@ -74,6 +74,7 @@ from designer.lattice.accuracy import (
 from designer.lattice.chain import Assessment, ChainPlan, LatticeChain
 from designer.lattice.law import LatticeLaw, chain_notion, chain_parameters, sampling_words
 from designer.lattice.sampler_choice import LatticeChoice, LatticeSampler
+from designer.limits import MOST_LATTICE_RANK
 from designer.mechanism.interface import Falloff, Mechanism
 from designer.mechanism.noise import SMALLEST_WEIGHT
 from designer.mechanism.release import ErrorSource, Release, summed
@@ -194,7 +195,7 @@ def changes_on_cells(relation: ChangeRelation | InvariantDistance, cells: tuple[
 
 
 LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 to 100 vectors
-SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a second, and a minute
+SLOW_BASIS = 200  # rank whose basis takes about half a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,9 +317,9 @@ class LatticeMechanism(Mechanism):
     @cached_property
     def lattice(self) -> Lattice:
         """The integer kernel of the constraints with a reduced basis: time grows with the rank cubed, 60 s at 1,000."""
-        if self.dimension > LARGEST_BASIS:
+        if self.dimension > MOST_LATTICE_RANK:
             raise NoFeasibleAttribute(
-                f"{self.family}: the lattice has rank {self.dimension}, and a basis is reduced up to {LARGEST_BASIS}; use "
+                f"{self.family}: the lattice has rank {self.dimension}, and a basis is reduced up to {MOST_LATTICE_RANK}; use "
                 "lattice_gaussian, the shape l1 for classes or lattice_rows for margins, which need none, or merge elements."
             )
         if self.dimension > SLOW_BASIS:

@@ -18,6 +18,7 @@ from designer.base.arrays import Immutable
 from designer.base.checks import assign
 from designer.base.errors import InvalidProblem
 from designer.lattice.gaussian import KleinSteps, Level
+from designer.limits import LARGEST_GAUSSIAN_SPREAD, MOST_GAUSSIAN_CELLS
 from designer.sampling.finite_law import FiniteLaw
 from designer.sampling.integer_gaussian import DiscreteGaussian
 from designer.sampling.integer_laplace import DiscreteLaplace
@@ -286,8 +287,6 @@ def random_orders(count: int, length: int, entropy: Entropy) -> Integers:
 # Why the law is exact: docs/theory/lattice.md, sections 5 and 9.
 
 
-LARGEST_TABLE = 2**20  # cells
-LARGEST_SPREAD = 2**108  # of the variance times the cells cubed: 64 deviations of a sum, over a denominator, fit 62 bits
 LEAST_ACCEPTANCE = 2e-5
 Draw = Callable[[Fraction, Integers, int], Integers]
 
@@ -311,9 +310,9 @@ class HalvedGaussian(Immutable):
 
     def require_drawn(self) -> None:
         """`InvalidProblem` for variances out of range, and where hardly a proposal would be accepted."""
-        if self.size > LARGEST_TABLE:
-            raise InvalidProblem(f"levels: {self.size} cells are more than {LARGEST_TABLE}; merge elements.")
-        if not 0 < self.variance * self.size**3 <= LARGEST_SPREAD:
+        if self.size > MOST_GAUSSIAN_CELLS:
+            raise InvalidProblem(f"levels: {self.size} cells are more than {MOST_GAUSSIAN_CELLS}; merge elements.")
+        if not 0 < self.variance * self.size**3 <= LARGEST_GAUSSIAN_SPREAD:
             raise InvalidProblem(
                 f"variance: {float(self.variance):.3g} on {self.size} cells is not positive, or leaves 64 bits; rescale."
             )

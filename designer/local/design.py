@@ -23,8 +23,9 @@ from designer.base.progress import step as told
 from designer.certificate.guarantee import Optimality, bounded
 from designer.designing.auto import cap_of, units_of
 from designer.designing.design_result import Design
+from designer.limits import MOST_CHANNEL_ENTRIES, MOST_ESTIMATED_VALUES, MOST_PLANAR_POINTS, MOST_REPORTED_SUBSETS
 from designer.local.collector import estimation_losses, queries_of
-from designer.local.mechanism import MOST_ENTRIES, Channel
+from designer.local.mechanism import Channel
 from designer.local.peaks import RULES, DescribedTable, LossPrices, LossRule, proven_loss
 from designer.local.problem import ReportProblem
 from designer.problem.relation import Indices
@@ -44,17 +45,16 @@ LEAST_PLACES = 5  # of a wider grid on each axis: two beyond the values at both 
 MOST_RULED = 250_000  # entries of a table that is written out with its losses; larger ones have peaks, or losses by a rule
 DESCRIBED_BITS = 36  # of the denominator of a described table: floats tell its ratios from their budgets
 SHARP = 1e-12  # of a budget, what floats may be off by where a table is described
-MOST_SUBSETS = 5000
 SMALLEST = 1e-13  # of the largest probability of a report that is kept
 MOST_EXACT = 2500  # losses of a problem whose bound is proven in rationals: a second
 FAITHFUL = Fraction(
     1, 10**8
 )  # of a bound, by which it is stated lower: programs that prove it again may answer with other last digits
-MOST_ESTIMATED, MOST_ROUNDS, ROUND_WORK = 200, 20, 12500  # values, rounds of local searches: 20 s for 25 values, 1 min for 200
+MOST_ROUNDS, ROUND_WORK = 20, 12500  # of local searches
 FLAT = (0.1, 0.3, 1.0, 2.0)  # budgets around a value up to which a column is flat
 EVEN = 1e-9  # of steps on a line
 FINE, COARSE = 2.0**-48, 1e-10  # of a budget: what floats are off by at least, and what costs more than it saves
-TAIL, MOST_LATTICE, CHUNK = 35.0, 1_000_000, 2048
+TAIL, CHUNK = 35.0, 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +90,9 @@ def freeze_channel(problem: ReportProblem, proposal: ProposedChannel) -> Channel
     gathered = np.stack([proposal.columns[:, proposal.reports == z].sum(axis=1) for z in used], axis=1)
     kept = gathered.max(axis=0) > SMALLEST
     gathered, used = gathered[:, kept], [z for z, keep in zip(used, kept, strict=True) if keep]
-    if gathered.size > MOST_ENTRIES:
+    if gathered.size > MOST_CHANNEL_ENTRIES:
         raise DesignFailed(
-            f"channel: {gathered.shape[0]} values and {gathered.shape[1]} reports make more than {MOST_ENTRIES} "
+            f"channel: {gathered.shape[0]} values and {gathered.shape[1]} reports make more than {MOST_CHANNEL_ENTRIES} "
             "probabilities, too many to write out; use 'channel' or 'poles' under a metric whose budgets floats hold to 13 "
             "digits, merge values, or allow fewer reports."
         )
@@ -205,10 +205,10 @@ def _best_for_estimates(problem: ReportProblem) -> ProposedChannel:
     (docs/theory/columns.md, 6)."""
     matrix, _ = queries_of(problem.queries, tuple(map(str, problem.elements or ())))
     size = len(problem.prior)
-    if size > MOST_ESTIMATED:
+    if size > MOST_ESTIMATED_VALUES:
         raise DesignFailed(
-            f"channel: {size} values; channels for estimates are searched for at most {MOST_ESTIMATED}: merge near values, or "
-            "use 'exponential'.",
+            f"channel: {size} values; channels for estimates are searched for at most {MOST_ESTIMATED_VALUES}: merge near "
+            "values, or use 'exponential'.",
             value=size,
         )
     start, own = cone.poles(pole_budgets(problem)), float(problem.prior @ (matrix**2).sum(axis=0))
@@ -347,7 +347,7 @@ def subset_selection(problem: ReportProblem, *, size: int | None = None) -> Prop
     chosen = max(1, round(values / (math.exp(min(budget, 500.0)) + 1))) if size is None else size
     if not isinstance(chosen, int) or not 1 <= chosen < values:
         raise DesignFailed(f"subset_selection: size {chosen} is not from 1 to {values - 1}; leave it out.", value=chosen)
-    if math.comb(values, chosen) > min(MOST_SUBSETS, MOST_ENTRIES // values):
+    if math.comb(values, chosen) > min(MOST_REPORTED_SUBSETS, MOST_CHANNEL_ENTRIES // values):
         raise DesignFailed(
             f"subset_selection: there are {math.comb(values, chosen)} sets of {chosen} of {values} values, too many to write "
             "out; give a smaller size, or use 'randomised_response'.",
@@ -413,9 +413,9 @@ def planar(problem: ReportProblem) -> ProposedChannel:
         raise DesignFailed("planar: the values do not lie on a square lattice; round them to one, or use 'poles' or 'channel'.")
     beyond = math.ceil(TAIL / (problem.rate * step))
     counts = [round(float(extent) / step) + 1 + 2 * beyond for extent in np.ptp(points, axis=0)]
-    if math.prod(counts) > MOST_LATTICE:
+    if math.prod(counts) > MOST_PLANAR_POINTS:
         raise DesignFailed(
-            f"planar: {math.prod(counts)} points of the lattice carry its tail, more than {MOST_LATTICE}; take a coarser "
+            f"planar: {math.prod(counts)} points of the lattice carry its tail, more than {MOST_PLANAR_POINTS}; take a coarser "
             "lattice, or 'poles'."
         )
     axes = [a + step * (np.arange(n) - beyond) for a, n in zip(low, counts, strict=True)]

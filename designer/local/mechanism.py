@@ -26,6 +26,7 @@ from designer.certificate.agreement import RESTORE, ReleaseForm, ReleaseKeys, na
 from designer.certificate.certificate import PrivacyCertificate, Witness
 from designer.certificate.frozen import SpecForm
 from designer.certificate.guarantee import BUDGET_OR_NONE, NOTIONS, RATIO, Guarantee, budget_range
+from designer.limits import MOST_CHANNEL_BITS, MOST_CHANNEL_ENTRIES
 from designer.local.collector import Estimate, Reports, SimulatedReports, covariance, estimated, queries_of, tally
 from designer.local.peaks import DESCRIBED, RULED, DescribedTable, LossRule
 from designer.mechanism.composition import Composition, Protected
@@ -41,8 +42,6 @@ from designer.sampling.integer_samplers import draw_from_table
 from designer.tradeoff.costs import Cost
 from solvers.exact.balls import exp_ball, fraction_below
 
-MOST_ENTRIES = 1_000_000  # of a table that is written out: a spec of some megabytes, certified in seconds
-MOST_BITS = 512  # of the denominator
 BITS = 192  # of the rationals below exp(budget)
 CLEAR = 1e-11  # by how much a logarithm of a float quotient has to be below its budget, to need no whole numbers
 STEP = 2**24  # of the worst ratio that is stated
@@ -101,7 +100,7 @@ class Channel(TakesCounts[Reports]):
                         "A row for each element, a column for each report; or, of large tables, peaks that they follow from.",
                         either(list_of(list_of(whole(least=1))), DESCRIBED),
                     ),
-                    "denominator": whole(least=1, most=2**MOST_BITS),
+                    "denominator": whole(least=1, most=2**MOST_CHANNEL_BITS),
                     "prior": POSITIVE_VECTOR,
                     "losses": either(MATRIX, RULED),
                 },
@@ -352,17 +351,17 @@ def checked_prior(prior: object, size: int) -> Floats:
 
 
 def _table(numerators: object, denominator: int) -> tuple[tuple[int, ...], ...]:
-    if denominator.bit_length() > MOST_BITS + 1:
-        raise InvalidProblem(f"denominator: has {denominator.bit_length()} bits; use at most {MOST_BITS}.")
+    if denominator.bit_length() > MOST_CHANNEL_BITS + 1:
+        raise InvalidProblem(f"denominator: has {denominator.bit_length()} bits; use at most {MOST_CHANNEL_BITS}.")
     rows: tuple[tuple[int, ...], ...] = ()
     if isinstance(numerators, (list, tuple)) and all(isinstance(row, (list, tuple)) for row in numerators):
         rows = tuple(map(tuple, numerators))
     if not rows or not rows[0] or {len(row) for row in rows} != {len(rows[0])}:
         raise InvalidProblem("numerators: are no rows of equal length; give one row for each element.")
-    if len(rows) * len(rows[0]) > MOST_ENTRIES:
+    if len(rows) * len(rows[0]) > MOST_CHANNEL_ENTRIES:
         raise InvalidProblem(
-            f"numerators: {len(rows)} x {len(rows[0])} entries; at most {MOST_ENTRIES} are written out: describe larger tables "
-            "by peaks, merge elements, or allow fewer reports."
+            f"numerators: {len(rows)} x {len(rows[0])} entries; at most {MOST_CHANNEL_ENTRIES} are written out: describe "
+            "larger tables by peaks, merge elements, or allow fewer reports."
         )
     for place, row in enumerate(rows):
         if not all(type(entry) is int and entry > 0 for entry in row):
@@ -427,7 +426,7 @@ def _keeps(one: Sequence[int], other: Sequence[int], columns: Sequence[int], bud
     """Whether no entry of either row is more than exp(budget) times that of the other, in whole numbers."""
     if budget is None:
         return True
-    if budget > MOST_BITS:  # no two positive entries of the table are as far apart
+    if budget > MOST_CHANNEL_BITS:  # no two positive entries of the table are as far apart
         return True
     least = fraction_below(lambda: exp_ball(budget), BITS)
     up, down = least.numerator, least.denominator

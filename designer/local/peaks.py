@@ -23,15 +23,11 @@ from designer.base.checks import assign, shown
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import PLACE, Named, keys, list_of, noted, one_of, record, whole
+from designer.limits import MOST_CHANNEL_PEAKS, MOST_DESCRIBED, MOST_DESCRIBED_BITS, MOST_EXACT_DECISIONS, MOST_REPORTED
 from designer.relations.metrics.metric import Metric
 from designer.relations.metrics.points import Chebyshev, Euclidean, GreatCircle, Manhattan, Ordered
 from solvers.exact.balls import decided, exp_ball, fraction_above
 
-MOST_DESCRIBED = 8_000_000  # entries of a table that is described: 64 MB, certified in half a minute
-MOST_VALUES = 4000  # whose budgets are all held at once
-MOST_BITS = 52  # of its denominator: whole numbers that floats hold
-MOST_PEAKS = 1_000_000
-MOST_DECIDED = 200_000  # entries that floats do not settle, each of which is decided exactly
 CHUNK = 256  # peaks whose numbers are computed at once
 EXP_ERROR = 2.0**-48  # of numpy's exp, relative; with the rounding of a product
 RULES = ("distance", "squared", "zero_one")
@@ -136,16 +132,18 @@ class DescribedTable(Sequence[Sequence[int]]):
 
     def __post_init__(self) -> None:
         size = self.metric.size
-        if not 1 <= self.denominator <= 1 << MOST_BITS or not 1 <= self.units < self.denominator:
-            raise InvalidProblem(f"numerators: a described table has a denominator of at most 2^{MOST_BITS}; restore the file.")
+        if not 1 <= self.denominator <= 1 << MOST_DESCRIBED_BITS or not 1 <= self.units < self.denominator:
+            raise InvalidProblem(
+                f"numerators: a described table has a denominator of at most 2^{MOST_DESCRIBED_BITS}; restore the file."
+            )
         if (
-            size > MOST_VALUES
+            size > MOST_REPORTED
             or size * self.reports > MOST_DESCRIBED
-            or sum(len(peaks) for _, peaks in self.columns) > MOST_PEAKS
+            or sum(len(peaks) for _, peaks in self.columns) > MOST_CHANNEL_PEAKS
         ):
             raise InvalidProblem(
-                f"numerators: {size} x {self.reports} entries; at most {MOST_DESCRIBED} are described, of {MOST_VALUES} "
-                f"values, by {MOST_PEAKS} peaks: merge elements, or allow fewer reports."
+                f"numerators: {size} x {self.reports} entries; at most {MOST_DESCRIBED} are described, of "
+                f"{MOST_REPORTED} values, by {MOST_CHANNEL_PEAKS} peaks: merge elements, or allow fewer reports."
             )
         reports = {self.rest, *(report for report, _ in self.columns)}
         places = {place for _, peaks in self.columns for place, _ in peaks}
@@ -231,10 +229,10 @@ def _floors(metric: Metric, peaks: Sequence[tuple[int, int]]) -> Iterator[NDArra
         found = np.floor(real).astype(np.int64)
         unsettled = np.argwhere(np.floor(real - off) < np.floor(real + off)).tolist()
         decided_exactly += len(unsettled)
-        if decided_exactly > MOST_DECIDED:
+        if decided_exactly > MOST_EXACT_DECISIONS:
             raise InvalidProblem(
-                f"numerators: more than {MOST_DECIDED} entries that floats do not settle; budgets or the denominator are too "
-                "small or too large for a table that is described: merge elements whose budgets are next to nothing."
+                f"numerators: more than {MOST_EXACT_DECISIONS} entries that floats do not settle; budgets or the denominator "
+                "are too small or too large for a table that is described: merge elements whose budgets are next to nothing."
             )
         for k, x in unsettled:
             found[k, x] = _exact_floor(int(heights[k]), metric.exact_budget(x, int(places[k])))

@@ -12,9 +12,10 @@ import numpy as np
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import assign, names, positive, shown
 from designer.base.errors import InvalidProblem
+from designer.limits import MOST_DESCRIBED, MOST_REPORTED
 from designer.local.collector import queries_of
 from designer.local.mechanism import checked_prior, require_finite
-from designer.local.peaks import MOST_DESCRIBED, points_of, rate_of
+from designer.local.peaks import points_of, rate_of
 from designer.problem.histogram import Keys, Universe
 from designer.problem.relation import Indices
 from designer.problem.workload import Workload
@@ -26,7 +27,6 @@ from designer.relations.metrics.points import Chebyshev, Euclidean, GreatCircle,
 LOSSES = {"distance": "expected distance", "squared": "expected squared distance", "zero_one": "chance of a wrong report"}
 MATRIX, ESTIMATES = "matrix", "estimates"
 OF_NORMS = frozenset({Euclidean, Line, GreatCircle, Chebyshev, Manhattan})  # no way round is shorter: nothing is to be asked
-MOST_ELEMENTS = 4000
 FAMILIES = (
     "channel",
     "poles",
@@ -76,9 +76,10 @@ class ReportProblem(Immutable):
         size = self.metric.size
         if size < 2:
             raise InvalidProblem("metric: has one element, so there is nothing to report; give at least two.")
-        if size > MOST_ELEMENTS:
+        if size > MOST_REPORTED:
             raise InvalidProblem(
-                f"metric: {size} elements; own reports are designed for at most {MOST_ELEMENTS}: merge near ones.", value=size
+                f"metric: {size} elements; own reports are designed for at most {MOST_REPORTED}: merge near ones.",
+                value=size,
             )
         given = self.elements if self.elements is not None or self.keys is None else self.keys.names
         assign(self, elements=names(given, size, "elements", "e"))

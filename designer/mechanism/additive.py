@@ -50,6 +50,7 @@ from designer.certificate.implicit_rows import DescribedSet, certify_described, 
 from designer.certificate.norm_kinds import NORM, norm_from_spec, norm_to_spec
 from designer.certificate.norms import Norm, require_falloff
 from designer.certificate.sensitivity import SensitivitySet
+from designer.limits import MOST_PROJECTED_ELEMENTS
 from designer.mechanism.accuracy import answer_margins, facts_of
 from designer.mechanism.interface import Falloff, GridMechanism, common_parts, fraction_lines, summary_lines
 from designer.mechanism.noise import Grid, Noise, noise_for, require_sampler, require_weights
@@ -156,7 +157,6 @@ def checked_notion(relation: Relation, falloff: Falloff, delta: object) -> float
 
 # The counts of all elements with noise that agrees with what is public: the projection onto what protected changes reach (SEMI
 # Proposition 26). A flag in a spec, no matrix: it follows from the relation alone.
-MOST_PROJECTED = 6_000  # elements: two dense matrices of 0.3 GB
 PROJECTED = noted("The noise of the counts is projected; measured and reconstruction are null.", exactly(True))
 BY_PROJECTION: Mapping[str, Any] = {"measured": None, "reconstruction": None, "projected": True}  # of the core of a spec
 
@@ -173,13 +173,13 @@ def projected_counts(workload: Workload, relation: Relation, norm: Norm) -> dict
     public rows A and `C = S A' (A S A')^+`, S the squared scales of the noise: the least variances that agree with A x.
 
     The first part takes from noisy counts what they say of the public statistics, the second puts the true ones there.
-    Raises `InvalidProblem` for queries other than the counts of the elements, and above `MOST_PROJECTED` elements.
+    Raises `InvalidProblem` for queries other than the counts of the elements, and above `MOST_PROJECTED_ELEMENTS` elements.
     """
     size = workload.shape[1]
-    if size > MOST_PROJECTED:
+    if size > MOST_PROJECTED_ELEMENTS:
         raise InvalidProblem(
-            f"projected: {size} counts are projected by a dense matrix, up to {MOST_PROJECTED} of them; use a lattice family, "
-            "or leave the noise unprojected (laplace)."
+            f"projected: {size} counts are projected by a dense matrix, up to {MOST_PROJECTED_ELEMENTS} of them; use a "
+            "lattice family, or leave the noise unprojected (laplace)."
         )
     if not workload.is_identity:
         raise InvalidProblem("projected: is for the counts of the elements; give the reconstruction for other queries.")

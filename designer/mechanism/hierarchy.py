@@ -32,6 +32,7 @@ from designer.certificate.guarantee import (
 )
 from designer.certificate.implicit_rows import DescribedSet, certify_described
 from designer.certificate.norms import Norm, weighted_l1
+from designer.limits import MOST_DRAWN_NUMBERS
 from designer.mechanism.additive import LAWS, PURE_SHIFT
 from designer.mechanism.interface import Falloff, GridMechanism
 from designer.mechanism.nesting import Nesting, described_rows, require_rates
@@ -55,7 +56,6 @@ from designer.relations.kinds import RELATION, relation_from_spec
 from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.margins import NoiseFacts
 
-MOST_DRAWN = 2**27  # numbers that a mean absolute error is drawn from
 DRAWS = 2000
 AT_ONCE = 2**23  # counts whose draws are held together
 CONSISTENT = "; the answers are the least squares of all noisy counts"
@@ -207,7 +207,7 @@ class HierarchyMechanism(GridMechanism):
         """Expected absolute value of the noise in each of the K answers, of 2,000 repeatable draws; `InvalidProblem` where
         these would take minutes."""
         numbers = DRAWS * (len(self.rates) + self.workload.shape[0])
-        if numbers > MOST_DRAWN:
+        if numbers > MOST_DRAWN_NUMBERS:
             raise InvalidProblem(
                 f"loss: the absolute error is drawn, and {numbers:,} numbers take too long; use squared, or ask about fewer."
             )

@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.errors import InvalidProblem
+from designer.limits import LARGEST_COUNT_RATE, MOST_NESTED_ENTRIES
 from designer.problem.compressed_rows import IntervalRows, Matrix, compressed, intervals_in, row_places
 from designer.problem.relation import Indices
 from solvers.programs.tails import geometric_margin
 from solvers.programs.trees import Posterior, Tree, leaf_weights, precision
 
-STEEPEST = 300.0  # of a rate: the noise of a count is then other than 0 with a probability below 1e-130
-MOST_ENTRIES = 2**27  # of queries and of counts as they are written here: 2 GB
 TERMS, BOUNDED, MOST_TERMS = 2**10, 2**16, 10**8  # of characteristic functions: about 6 s
 FAINT, LOST = 1e-13, 1e-12  # of the largest factor: parts that are bounded, up to this probability
 LOOKED_AT = 2**22  # queries times counts up to which every part of every answer is looked at
@@ -113,7 +112,7 @@ class Nesting(Immutable):
     def covariance(self) -> Floats:
         """Of the noise in the answers, (K, K); `InvalidProblem` where it would take too much memory."""
         queries = self.asked.shape[0]
-        if queries * max(queries, len(self.tree.parent)) > MOST_ENTRIES // 4:
+        if queries * max(queries, len(self.tree.parent)) > MOST_NESTED_ENTRIES // 4:
             raise InvalidProblem(
                 f"covariance: of {queries:,} answers from {len(self.node):,} counts would take "
                 f"{queries * max(queries, len(self.tree.parent)) * 8e-9:.3g} GB; use `query_variances()`."
@@ -161,7 +160,7 @@ class Nesting(Immutable):
         """Whether margins are those of the law of each answer, up to a fiftieth of a standard deviation."""
         kinds, size = len(self._kinds[0]), len(self.node)
         parts = min(size, 2 * len(np.unique(self.tree_kinds)))
-        return kinds * (TERMS * parts + BOUNDED) <= MOST_TERMS and kinds * size <= MOST_ENTRIES
+        return kinds * (TERMS * parts + BOUNDED) <= MOST_TERMS and kinds * size <= MOST_NESTED_ENTRIES
 
     @cached_property
     def _kinds(self) -> tuple[Indices, Indices]:
@@ -298,7 +297,7 @@ def tree_of(groups: Matrix) -> tuple[Tree, Indices, Indices]:
     """
     rows = compressed(groups)
     size = rows.shape[0]
-    if rows.nnz > MOST_ENTRIES:
+    if rows.nnz > MOST_NESTED_ENTRIES:
         raise InvalidProblem(f"measured: {rows.nnz:,} entries of groups take more than 2 GB; measure fewer levels.")
     lengths = np.diff(rows.indptr)
     if not lengths.all() or (rows.data != 1).any():
@@ -356,7 +355,7 @@ def with_nodes(tree: Tree, label: Indices, queries: Matrix) -> Any:
     if isinstance(queries, IntervalRows) and (found := _interval_nodes(tree, label, queries)) is not None:
         return found
     rows = compressed(queries).tocsr()
-    if rows.nnz > MOST_ENTRIES:
+    if rows.nnz > MOST_NESTED_ENTRIES:
         raise InvalidProblem(f"workload: {rows.nnz:,} entries of queries take more than 2 GB; ask about fewer elements.")
     return _lifted(tree, rows.shape[0], *_of_leaves(tree, label, rows))
 
@@ -471,5 +470,7 @@ def _interval_nodes(tree: Tree, label: Indices, rows: IntervalRows) -> Any:
 
 def require_rates(rates: NDArray[np.float64]) -> None:
     """`InvalidProblem` for a count without noise, or with so little that its precision is no float."""
-    if not ((rates > 0) & (rates <= STEEPEST)).all():
-        raise InvalidProblem(f"norm.map: rates of noise must be above 0, and at most {STEEPEST:g}; measure fewer counts.")
+    if not ((rates > 0) & (rates <= LARGEST_COUNT_RATE)).all():
+        raise InvalidProblem(
+            f"norm.map: rates of noise must be above 0, and at most {LARGEST_COUNT_RATE:g}; measure fewer counts."
+        )

@@ -25,6 +25,7 @@ from designer.base.run_length import or_runs
 from designer.base.schema import list_of, noted, whole
 from designer.certificate.norm_kinds import BundleNorm, CappedNorm
 from designer.certificate.norms import Gauge, Norm
+from designer.limits import LARGEST_MULTIPLE
 from designer.problem.compressed_rows import IntervalRows, Matrix, largest_entries, row_places, with_entries
 from designer.sampling.body_grids import EllipsoidGrid, PolytopeGrid, Rationals
 from designer.sampling.box_grids import BoxGrid, BundleGrid, CappedGrid
@@ -376,8 +377,6 @@ FINENESS = 40
 # Where noise is so wide that these steps would swallow the entries themselves, steps keep 2^-30 of the largest entry, as long
 # as the noise still fits 64-bit integers in every sampler: no finer than 2^-48 scales.
 ENTRY_FINENESS, FINEST = 30, 48
-# Largest multiple of the step among the entries of the matrix; sums with noise then stay exact in float64 and int64.
-LARGEST = 2**52
 # Of the floats. A whole number below 2^53 times a power of two from here on is a float, or beyond all of them, and a larger one
 # rounds as it would without the power: scaled after rounding, every multiple of such a step is the nearest float.
 LEAST_EXPONENT = -1074
@@ -402,8 +401,8 @@ class Grid:
 
     @classmethod
     def for_scales(cls, matrix: Matrix, scales: Floats, *, whole: bool = False) -> Grid:
-        """Steps of about `2^-FINENESS` noise scales, coarser only where the entries of `matrix` would exceed `LARGEST` steps,
-        finer only where noise is more than 1,000 times wider than the entries.
+        """Steps of about `2^-FINENESS` noise scales, coarser only where the entries of `matrix` would exceed
+        `LARGEST_MULTIPLE` steps, finer only where noise is more than 1,000 times wider than the entries.
 
         A coordinate without noise (scale 0) gets the coarsest grid that holds its entries exactly, if they fit.
         whole: every coordinate gets that grid, unless the one of its scale is coarser: whole numbers for whole numbers.
@@ -431,8 +430,8 @@ class Grid:
         """
         with np.errstate(over="ignore"):
             multiples = np.rint(np.ldexp(matrix, -np.array(self.exponents, dtype=np.int64)[:, None]))
-        if (np.abs(multiples) > LARGEST).any():
-            k = int(np.argwhere(np.abs(multiples) > LARGEST)[0][0])
+        if (np.abs(multiples) > LARGEST_MULTIPLE).any():
+            k = int(np.argwhere(np.abs(multiples) > LARGEST_MULTIPLE)[0][0])
             raise InvalidProblem(
                 f"grid.exponents[{k}]: {self.exponents[k]} makes entries beyond 2^52 steps; use a larger exponent."
             )
@@ -454,8 +453,8 @@ class Grid:
         places = row_places(matrix)
         with np.errstate(over="ignore"):
             entries = np.rint(np.ldexp(matrix.data, -exponents[places]))
-        if (np.abs(entries) > LARGEST).any():
-            k = int(places[np.abs(entries) > LARGEST][0])
+        if (np.abs(entries) > LARGEST_MULTIPLE).any():
+            k = int(places[np.abs(entries) > LARGEST_MULTIPLE][0])
             raise InvalidProblem(
                 f"grid.exponents[{k}]: {self.exponents[k]} makes entries beyond 2^52 steps; use a larger exponent."
             )

@@ -18,11 +18,21 @@ from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, PLACE, RATIONAL, ClosedList, keys, list_of, noted, of_kind, whole
 from designer.certificate.sensitivity import SensitivitySet
+from designer.limits import (
+    LARGEST_STAIR_UNIT,
+    LARGEST_STAIRCASE_BASIS,
+    LARGEST_STAIRCASE_COORDINATE,
+    LARGEST_STAIRCASE_COST,
+    MOST_STAIRCASE_DIMENSIONS,
+    MOST_STAIRCASE_PEAKS,
+    MOST_STAIRCASE_STEPS,
+)
 from designer.sampling.entropy import Entropy
 from designer.sampling.integer_tails import DiscreteStairs
 from designer.sampling.peaked_sampler import PeakedSampler
 from solvers.exact.points import smith_form
-from solvers.lattices.peaked_law import MOST_PLACES, LatticeSteps, PeakedLaw, Points, Shells, Walks
+from solvers.lattices.peaked_law import LatticeSteps, PeakedLaw, Points, Shells, Walks
+from solvers.limits import MOST_TABLE_PLACES
 
 # The protected differences of a few coordinates, each with its least exact budget, and the lattice that they generate.
 
@@ -81,14 +91,6 @@ def coordinates(steps: Sequence[Sequence[int]], basis: Sequence[Sequence[int]]) 
             "all of them generate."
         )
     return [[p for p, _ in row] for row in whole]
-
-
-MOST_DIMENSIONS = 4
-MOST_STEPS = 800  # of the lattice, both signs counted
-LARGEST_COST = 2**44  # in units
-LARGEST_BASIS = 2**45  # in steps of the grid: noise then fits 64 bits
-MOST_PEAKS = 100_000
-LARGEST_COORDINATE = 10**6
 
 
 class DrawnNoise(ABC):
@@ -189,8 +191,8 @@ class Peaks:
         "peaks",
         {
             "unit": RATIONAL,
-            "basis": list_of(list_of(whole()), most=MOST_DIMENSIONS),
-            "halves": list_of(whole(least=0, most=1), most=MOST_DIMENSIONS),
+            "basis": list_of(list_of(whole()), most=MOST_STAIRCASE_DIMENSIONS),
+            "halves": list_of(whole(least=0, most=1), most=MOST_STAIRCASE_DIMENSIONS),
             "peaks": noted("Twice the coordinates in the basis.", list_of(list_of(whole()), distinct=True)),
             "levels": noted("Heights of the peaks: exp(-unit level).", list_of(whole(least=0))),
         },
@@ -200,13 +202,15 @@ class Peaks:
     def __post_init__(self) -> None:
         s = len(self.basis)
         lists = (self.halves, *self.basis, *self.peaks)
-        if not 1 <= s <= MOST_DIMENSIONS or any(len(row) != s for row in lists):
-            raise InvalidProblem(f"noise: needs a basis of 1 to {MOST_DIMENSIONS} rows, and coordinates of the same length.")
+        if not 1 <= s <= MOST_STAIRCASE_DIMENSIONS or any(len(row) != s for row in lists):
+            raise InvalidProblem(
+                f"noise: needs a basis of 1 to {MOST_STAIRCASE_DIMENSIONS} rows, and coordinates of the same length."
+            )
         if not all(type(x) is int for row in (*lists, self.levels) for x in row):
             raise InvalidProblem("noise: basis, halves, peaks and levels are whole numbers.")
-        if max(abs(x) for row in self.basis for x in row) > LARGEST_BASIS:
+        if max(abs(x) for row in self.basis for x in row) > LARGEST_STAIRCASE_BASIS:
             raise InvalidProblem("noise.basis: entries are beyond 2^45 steps; choose a coarser grid.")
-        if not 0 < self.unit <= 2**10:
+        if not 0 < self.unit <= LARGEST_STAIR_UNIT:
             raise InvalidProblem(f"noise.unit: {float(self.unit)} is not from 0 to 2^10; choose other budgets.")
         self._require_halves()
         self._require_even()
@@ -225,12 +229,14 @@ class Peaks:
     def _require_even(self) -> None:
         """The peaks in order, each with its opposite, so that the noise has mean 0."""
         known = dict(zip(self.peaks, self.levels, strict=False))
-        if not (len(self.levels) == len(self.peaks) == len(known) <= MOST_PEAKS and list(self.peaks) == sorted(self.peaks)):
+        if not (
+            len(self.levels) == len(self.peaks) == len(known) <= MOST_STAIRCASE_PEAKS and list(self.peaks) == sorted(self.peaks)
+        ):
             raise InvalidProblem("noise.peaks: must be distinct and in order, with a level for each.")
-        if min(self.levels) != 0 or max(self.levels) > LARGEST_COST:
+        if min(self.levels) != 0 or max(self.levels) > LARGEST_STAIRCASE_COST:
             raise InvalidProblem("noise.levels: must be whole numbers up to 2^44, the least of them 0.")
-        if max(abs(x) for peak in self.peaks for x in peak) > LARGEST_COORDINATE:
-            raise InvalidProblem(f"noise.peaks: coordinates are beyond {LARGEST_COORDINATE}; take a coarser unit.")
+        if max(abs(x) for peak in self.peaks for x in peak) > LARGEST_STAIRCASE_COORDINATE:
+            raise InvalidProblem(f"noise.peaks: coordinates are beyond {LARGEST_STAIRCASE_COORDINATE}; take a coarser unit.")
         if any(known.get(tuple(-x for x in peak)) != level for peak, level in known.items()):
             raise InvalidProblem(
                 "noise.peaks: some peak has no opposite of its level, so the noise would be biased; give each peak its "
@@ -245,11 +251,11 @@ class Peaks:
     def over(self, moved: Sequence[Difference]) -> DrawnPeaks:
         """The law of walks by these differences; peaks that are none, and tables that are too large, are refused."""
         paid = [whole_units(u.budget, self.unit) for u in moved]
-        if 2 * len(paid) > MOST_STEPS:
+        if 2 * len(paid) > MOST_STAIRCASE_STEPS:
             raise InvalidProblem(
-                f"noise: {2 * len(paid)} protected differences, more than {MOST_STEPS}; use laplace or k_norm."
+                f"noise: {2 * len(paid)} protected differences, more than {MOST_STAIRCASE_STEPS}; use laplace or k_norm."
             )
-        if not paid or min(paid) < 1 or max(paid) > LARGEST_COST:
+        if not paid or min(paid) < 1 or max(paid) > LARGEST_STAIRCASE_COST:
             raise InvalidProblem(
                 f"noise.unit: {float(self.unit)} does not go into every budget 1 to 2^44 times; take another unit."
             )
@@ -318,7 +324,7 @@ class DrawnPeaks(DrawnNoise):
         walks = Walks(known.steps, Shells(known.shells.widths, (0,) * self.noise.dimension))
         led = 2 * np.array(coordinates([u.steps for u in moved], self.noise.basis), dtype=np.int64)
         k = int(walks.shells.numbers(led).max())
-        if walks.places(k) > MOST_PLACES:
+        if walks.places(k) > MOST_TABLE_PLACES:
             raise InvalidProblem("noise.basis: some protected difference leads too far to be tabulated; use laplace or k_norm.")
         table = walks.heights(k, 0 * led[:1], np.zeros(1, dtype=np.int64)).ravel()
         return [int(cost) for cost in table[walks.shells.flat(led, k)]]
@@ -349,7 +355,7 @@ class DrawnPeaks(DrawnNoise):
 
 def lattice_walks(led: Sequence[Sequence[int]], paid: Sequence[int], halves: tuple[int, ...]) -> Walks:
     """Walks on a coset by differences with these coordinates and costs, which must generate the whole lattice."""
-    if max(abs(x) for row in led for x in row) > LARGEST_COORDINATE:
+    if max(abs(x) for row in led for x in row) > LARGEST_STAIRCASE_COORDINATE:
         raise InvalidProblem("noise.basis: some protected difference has coordinates beyond 10^6; give longer rows.")
     steps = LatticeSteps.of(led, paid)
     if smith_form(steps.vectors) != (1,) * steps.dimension:

@@ -14,11 +14,12 @@ from typing import Any
 
 from designer.base.errors import InvalidProblem
 from designer.base.schema import Schema, either, exactly, list_of, needs_one_of, noted, number, one_of, record, text, whole
+from designer.limits import LARGEST_PURE_GROUP
 from designer.odds_ratio.mechanism import TWO_COUNTS, OddsRatioTest
 from designer.odds_ratio.umpu import Margins
 from designer.problem_file.forms import ProblemFile, Reader
 from designer.problem_file.sections import Choices, naming
-from designer.tradeoff.functions import LARGEST_PURE_GROUP, EpsilonDelta, Gaussian, LaplaceTradeoff, Tradeoff
+from designer.tradeoff.functions import EpsilonDelta, Gaussian, LaplaceTradeoff, Tradeoff
 from designer.tradeoff.piecewise import PiecewiseLinear
 
 LEVEL, RATIOS = 0.05, (2.0, 4.0)

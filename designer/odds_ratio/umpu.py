@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import assign, count, positive
 from designer.base.errors import InvalidProblem
+from designer.limits import MOST_TESTED_RECORDS
 from designer.odds_ratio.noise import CanonicalNoise
 from solvers.exact.balls import decided, float_above_real, precision, rational_ball
 
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 # The table (x11, x12; x21, x22) with margins t is x11 alone. `omega = (x11 x22) / (x12 x21)` in expectation: the odds of
 # column 1 in row 1 over those in row 2. SEMI prints the inverse ratio beside the same law `P(x) ~ C(t1., x) C(t2., t.1 - x)
 # omega^x`; this law decides.
-
-
-LARGEST_TOTAL = 100_000
 
 
 @dataclass(frozen=True)
@@ -63,8 +61,8 @@ class Margins(Immutable):
             raise InvalidProblem(
                 f"columns: add up to {sum(self.columns)}, rows to {sum(self.rows)}; both must be the number of records."
             )
-        if sum(self.rows) > LARGEST_TOTAL:
-            raise InvalidProblem(f"rows: {sum(self.rows)} records; exact sums are kept to {LARGEST_TOTAL}.")
+        if sum(self.rows) > MOST_TESTED_RECORDS:
+            raise InvalidProblem(f"rows: {sum(self.rows)} records; exact sums are kept to {MOST_TESTED_RECORDS}.")
 
     @property
     def support(self) -> range:

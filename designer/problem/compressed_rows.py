@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import assign
 from designer.base.errors import InvalidProblem
+from designer.limits import MOST_EXPANDED_ENTRIES
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 WRITTEN_OUT = 2**14  # entries up to which rows are kept as they were given
 DENSE_KEPT = 2**20  # entries up to which a dense matrix stays one, however many of them are 0
 SPARSE = 8  # above that, compressed rows are kept where one entry of so many at most is not 0
-MOST_DENSE = 2**28  # entries that described rows are written out to: 2 GB
 BLOCK = 2**22  # entries that are written out at a time
 
 
@@ -176,11 +176,11 @@ def same(one: Matrix, other: Matrix) -> bool:
 
 
 def written_out(matrix: Matrix) -> Floats:
-    """The rows as a dense array; `InvalidProblem`, before anything is written, above `MOST_DENSE` entries."""
+    """The rows as a dense array; `InvalidProblem`, before anything is written, above `MOST_EXPANDED_ENTRIES` entries."""
     if isinstance(matrix, np.ndarray):
         return matrix
     queries, elements = matrix.shape
-    if queries * elements > MOST_DENSE:
+    if queries * elements > MOST_EXPANDED_ENTRIES:
         raise InvalidProblem(
             f"workload.matrix: {queries:,} queries over {elements:,} elements would be written out to "
             f"{queries * elements * 8e-9:.3g} GB; the families laplace, diagonal_gaussian and gaussian take them as they are "

@@ -15,10 +15,9 @@ from designer.base.checks import is_text, near, shown
 from designer.base.errors import InvalidProblem
 from designer.base.frames import columns_of
 from designer.base.labels import Labels, listed_label
+from designer.limits import MOST_VALUES_OF_ATTRIBUTE
 from designer.problem.histogram import OTHERS, REFUSE, Keys, Unlisted, checked_rule, needs_others
 from designer.problem.relation import Indices
-
-VALUES_LIMIT = 10**7
 
 
 @dataclass(frozen=True)
@@ -164,12 +163,12 @@ class Domain:
 
 def _values(name: str, given: Sequence[object] | int) -> tuple[str, ...]:
     """The values of one attribute as texts."""
-    if isinstance(given, int) and not isinstance(given, bool) and 0 < given <= VALUES_LIMIT:
+    if isinstance(given, int) and not isinstance(given, bool) and 0 < given <= MOST_VALUES_OF_ATTRIBUTE:
         return tuple(map(str, range(given)))
     if isinstance(given, (int, float, str, bytes, Mapping)) or not isinstance(given, Iterable):
         raise InvalidProblem(
             f"domain: attribute {name!r} has {shown(given)}; give the list of its values, or their number from 1 to "
-            f"{VALUES_LIMIT}."
+            f"{MOST_VALUES_OF_ATTRIBUTE}."
         )
     return tuple(map(listed_label, given))
 

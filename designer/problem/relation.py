@@ -18,14 +18,13 @@ from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import assign, names, shown
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.schema import Named, spec_of
+from designer.limits import MOST_NETWORKX_EDGES
 from designer.problem.budget_bounds import Nearness
 from designer.problem.histogram import Keys, Unlisted
 
 # The protected pairs of a relation as a graph of networkx: elements for nodes, budgets on edges.
 
 
-# networkx keeps about 500 bytes for an edge: a quarter of a gigabyte.
-MOST_EDGES = 500_000
 ABSENT = "(no record)"  # the origin, where a record is absent
 
 Pairs = Iterable[tuple[Any, Any, Floats]]
@@ -46,7 +45,7 @@ def point_names(elements: Sequence[object] | None, size: int, points: int) -> tu
 def networkx_graph(nodes: Sequence[str], pairs: Pairs, notes: Mapping[str, str]) -> Any:
     """An undirected `networkx.Graph` with the edge attribute `budget`, a float; of a pair that comes twice, the smaller one.
 
-    pairs: left (E,), right (E,) and budgets (E,) in step, all finite. Refused above `MOST_EDGES` edges.
+    pairs: left (E,), right (E,) and budgets (E,) in step, all finite. Refused above `MOST_NETWORKX_EDGES` edges.
     """
     import networkx
 
@@ -55,10 +54,10 @@ def networkx_graph(nodes: Sequence[str], pairs: Pairs, notes: Mapping[str, str])
     for left, right, budgets in pairs:
         listed.append((left, right, budgets))
         count += len(budgets)
-        if count > MOST_EDGES:
+        if count > MOST_NETWORKX_EDGES:
             raise InvalidProblem(
-                f"to_networkx: more than {MOST_EDGES:,} pairs of the {len(nodes):,} elements have a finite budget; ask for "
-                "those that no others imply (implied=False), merge elements, or restrict the relation."
+                f"to_networkx: more than {MOST_NETWORKX_EDGES:,} pairs of the {len(nodes):,} elements have a finite budget; "
+                "ask for those that no others imply (implied=False), merge elements, or restrict the relation."
             )
     drawn = networkx.Graph(**notes)
     drawn.add_nodes_from(nodes)

@@ -20,6 +20,7 @@ from designer.base.json_text import array, require_keys
 from designer.base.labels import listed_label
 from designer.base.run_length import NAME_RUNS, in_runs, names_from, names_in_runs, numbers_from, or_runs
 from designer.base.schema import MATRIX, NAMES, PLACE, Named, either, keys, list_of, number, record
+from designer.limits import MOST_DENSE_ENTRIES, MOST_NAMED_ELEMENTS
 from designer.problem.compressed_rows import IntervalRows, compressed, entries_of, row_places, same, settled, written_out
 from designer.problem.domain import Domain, require_domain
 from designer.problem.histogram import REFUSE, Keys, Universe, Unlisted, in_order, rule_from
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-DENSE_LIMIT = 2**31  # entries of 8 bytes: 16 GB
-MOST_ELEMENTS = 2**24
 Predicate = Mapping[str, object] | Callable[[Mapping[str, str]], bool]
 
 
@@ -355,10 +354,10 @@ def _universe(given: int | Domain | Sequence[object]) -> tuple[int, Sequence[obj
             f"universe: {shown(given)} is no universe; give the number of elements, their names, or a domain.", value=given
         )
     size = count(given, "universe")
-    if size > MOST_ELEMENTS:
+    if size > MOST_NAMED_ELEMENTS:
         raise InvalidProblem(
-            f"universe: {shown(size)} elements are more than {MOST_ELEMENTS:,}, each of which has a name; merge elements, or "
-            "state queries of attributes, which are never written out (StructuredWorkload, MarginalWorkload).",
+            f"universe: {shown(size)} elements are more than {MOST_NAMED_ELEMENTS:,}, each of which has a name; merge "
+            "elements, or state queries of attributes, which are never written out (StructuredWorkload, MarginalWorkload).",
             value=size,
         )
     return size, None, None
@@ -383,11 +382,11 @@ def _stacked(parts: list[Any]) -> Any:
 
 def _refuse_huge(queries: int, elements: int) -> None:
     """Dense matrices that no memory holds are refused before they are begun."""
-    if queries * elements > DENSE_LIMIT:
+    if queries * elements > MOST_DENSE_ENTRIES:
         raise InvalidProblem(
-            f"workload.matrix: {shown(queries)} queries over {shown(elements)} elements are more than {DENSE_LIMIT} entries; "
-            "merge elements, or ask fewer queries. Tables and products of queries of attributes are never written out in "
-            "`designer.domains` and `designer.domains`.",
+            f"workload.matrix: {shown(queries)} queries over {shown(elements)} elements are more than {MOST_DENSE_ENTRIES} "
+            "entries; merge elements, or ask fewer queries. Tables and products of queries of attributes are never written "
+            "out in `designer.domains` and `designer.domains`.",
             value=queries,
         )
 

@@ -14,6 +14,7 @@ from designer.base.checks import meant, shown
 from designer.base.display import printed
 from designer.base.errors import InvalidProblem
 from designer.files.data_files import FileColumn
+from designer.limits import MOST_TYPED
 from designer.problem_file.forms import DEFAULT
 from designer.problem_file.sections import MARK, key
 
@@ -333,7 +334,6 @@ DELTA = 1e-6
 # The epsilon of rho = mu^2 / 2 at that delta, rounded up, for each strength.
 AT_DELTA = {"1": "5.222", "0.1": "0.43", "3": "19.23"}
 SHOWN_COLUMNS = "region: north, east, south"
-ENOUGH_VALUES = 1000
 EXACT = ("margins", "margin")  # answers of what is published exactly
 
 
@@ -488,8 +488,8 @@ def columns_of(typed: str) -> dict[str, list[str]]:
             )
         found[name.strip()] = values
         size *= len(values)
-    if size > ENOUGH_VALUES:
-        raise InvalidProblem(f"answer: makes {size:,} combinations of values; give at most {ENOUGH_VALUES:,} here.", value=size)
+    if size > MOST_TYPED:
+        raise InvalidProblem(f"answer: makes {size:,} combinations of values; give at most {MOST_TYPED:,} here.", value=size)
     return found
 
 

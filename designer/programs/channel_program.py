@@ -17,12 +17,12 @@ import numpy as np
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.designing.own_solver import known_solver
+from designer.limits import MOST_STATED_RATIOS
 from designer.local.design import WORDS, ProposedChannel, freeze_channel
 from designer.local.mechanism import Channel
 from designer.local.problem import ReportProblem
 from designer.programs.rounds import USABLE, solve_with
 
-MOST_RATIOS = 2_000_000  # inequalities that are written out
 KEPT = 1e-6  # by how much a constraint of the caller may be off at the frozen channel, whose rounding is far below
 
 
@@ -50,10 +50,10 @@ class ChannelProgram:
                 "(docs/theory/columns.md, 6); use design(problem, 'channel')."
             )
         size, reports = problem.losses.shape
-        if size * (size - 1) * reports > MOST_RATIOS:
+        if size * (size - 1) * reports > MOST_STATED_RATIOS:
             raise InvalidProblem(
                 f"problem: {size} values and {reports} reports make {size * (size - 1) * reports} inequalities, more than "
-                f"{MOST_RATIOS}; design(problem, 'channel') states only those that matter."
+                f"{MOST_STATED_RATIOS}; design(problem, 'channel') states only those that matter."
             )
         self.problem = problem
         self.channel = cp.Variable((size, reports), nonneg=True, name="K")

@@ -24,6 +24,7 @@ from designer.base.errors import DesignFailed
 from designer.certificate.norms import Norm, weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.ellipsoid import OBJECTIVES, heard_set, refuse_flat, shaped
+from designer.limits import MOST_SEMIDEFINITE_COORDINATES
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.interface import Falloff
 from designer.programs.bounds import Slopes
@@ -35,8 +36,6 @@ from solvers.polytopes.extremes import pivots
 
 # Of the largest cost of a direction, and of the largest eigenvalue of an answer: what the others have at least.
 FAINT, FLAT = 1e-12, 1e-10
-# A semidefinite program of a larger order takes CVXPY's solvers minutes; the family's own solver takes seconds.
-LARGEST = 40
 WORDS = {**OBJECTIVES, "absolute": "sum_k v_k E|noise_k|, the weighted absolute error"}
 
 
@@ -58,10 +57,10 @@ class EllipsoidProgram(MechanismProgram):
     def __init__(self, problem: Problem) -> None:
         super().__init__(question_of(problem, self.title, self.notion))
         self.coordinates, self.moving = heard_set(problem, self.title)
-        if self.order > LARGEST:
+        if self.order > MOST_SEMIDEFINITE_COORDINATES:
             raise DesignFailed(
-                f"{self.title}: {self.order} coordinates, more than the {LARGEST} that semidefinite solvers take in reasonable "
-                f"time; use design(problem, {self.title!r}), whose own solver takes more."
+                f"{self.title}: {self.order} coordinates, more than the {MOST_SEMIDEFINITE_COORDINATES} that semidefinite "
+                f"solvers take in reasonable time; use design(problem, {self.title!r}), whose own solver takes more."
             )
         self.objective_words = WORDS[problem.loss]
         self.working = WorkingPairs(_spanning_rows(self.moving))

@@ -25,6 +25,7 @@ from designer.domains.marginals import MarginalMechanism
 from designer.domains.marginals_plan import CONTINUOUS, OBJECTIVES, private_precisions, whole_parts
 from designer.domains.marginals_workload import MarginalWorkload
 from designer.domains.mechanism import changes, load_matrix
+from designer.limits import MOST_PROGRAM_ENTRIES, MOST_PROGRAM_WEIGHTS
 from designer.programs.bounds import Slopes
 from designer.programs.constraints import NOTICED, Named, Separated
 from designer.programs.program import Program
@@ -41,7 +42,6 @@ from designer.tables.policies.design import (
 from designer.tables.policies.hierarchies import Hierarchy
 from solvers.programs.loads import bound_near
 
-MOST_ENTRIES = 2_000_000  # of the matrices of the program
 VANISHED = 1e-9  # of the precision that a residual could have alone: less is a solver's zero
 
 
@@ -68,7 +68,7 @@ class MarginalsProgram(Program):
         if not self.found:
             raise DesignFailed("marginals: no protected change moves a table, so there is no noise to choose; use design.")
         self.moved = np.unique(np.concatenate([change.members for change in self.found]))
-        if (len(self.found) + len(workload.subsets)) * len(self.moved) > MOST_ENTRIES:
+        if (len(self.found) + len(workload.subsets)) * len(self.moved) > MOST_PROGRAM_ENTRIES:
             raise DesignFailed(
                 f"marginals: {len(workload.subsets)} tables of {len(self.moved)} residuals are more than CVXPY takes in "
                 "reasonable time; use design, whose own solver takes more."
@@ -219,8 +219,6 @@ class MarginalsProgram(Program):
 # are missed. Source of the setting: Seeman et al., per-record zCDP.
 
 
-# Groups times groups whose weights are unknowns when every standard error is asked for.
-MOST_WEIGHTS = 250_000
 FAINTEST = 1e-9  # of what a family needs by itself: less is a solver's zero
 NEAR = 0.9  # errors above this part of their limit are cut
 PLAIN = 1e-2  # of what a family needs by itself: the least unit of a precision in a bound
@@ -377,10 +375,10 @@ class RecordsProgram(Program):
         size = self.numbers.hierarchy.size
         before = len(self.asked[a])
         self.asked[a] |= {int(place) for place in places}
-        if len(self.asked[a]) * size > MOST_WEIGHTS:
+        if len(self.asked[a]) * size > MOST_PROGRAM_WEIGHTS:
             raise DesignFailed(
-                f"records: {len(self.asked[a])} estimates of {size} answers each have more than {MOST_WEIGHTS} weights; state "
-                "fewer groups, or use design_records."
+                f"records: {len(self.asked[a])} estimates of {size} answers each have more than {MOST_PROGRAM_WEIGHTS} "
+                "weights; state fewer groups, or use design_records."
             )
         return len(self.asked[a]) - before
 

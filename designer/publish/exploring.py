@@ -37,6 +37,7 @@ from designer.designing.family import Sizes
 from designer.designing.least_noise import PROGRAM_ROWS, least_half_widths, limit
 from designer.designing.printouts import loss_words, rank
 from designer.designing.rescale import certificate_work, stretched, stretches
+from designer.limits import MOST_EXPLORED_POINTS
 from designer.local.problem import ReportProblem
 from designer.problem.relation import Relation
 from designer.problem_file.forms import ProblemFile
@@ -53,7 +54,7 @@ from designer.relations.invariants.transport import InvariantMetric
 from designer.relations.problem import Problem
 from solvers.work import OutOfWork, spend, within
 
-POINTS, MOST_POINTS = 20, 100
+POINTS = 20
 DECADES = 2.0  # from the smallest budget to the largest
 ANSWERS = 30  # that are told one by one
 RECORDS = 1000  # of the made-up table
@@ -270,9 +271,9 @@ def explored(
     together as it may have: what does not fit by a forecast, or comes when that is spent, is left out, with a note. Raises
     `InvalidProblem` for a file that has no one number for its budgets, and `DesignFailed` where nothing fits.
     """
-    if not 3 <= count(points, "points") <= MOST_POINTS:
+    if not 3 <= count(points, "points") <= MOST_EXPLORED_POINTS:
         raise InvalidProblem(
-            f"points: {shown(points)} is not from 3 to {MOST_POINTS}; {POINTS} make smooth curves.", value=points
+            f"points: {shown(points)} is not from 3 to {MOST_EXPLORED_POINTS}; {POINTS} make smooth curves.", value=points
         )
     file, request = varied_file(path)
     found = Explorer(file, request, effort, _choices(file, points), {})

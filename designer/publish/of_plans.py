@@ -12,10 +12,10 @@ from typing import Any
 from designer.accounts.composition.cost_record import cost_of_entity
 from designer.base.display import closest, counted
 from designer.base.errors import InvalidProblem
+from designer.limits import MOST_MEASURE_STEPS
 from designer.publish.content import Entries, Listing, Piece, Prose, Sheet, named, some, verbatim_of
 from designer.publish.contributor import POISSON, ROWS, Contributor, ProofSketch, Topic, Worst, epsilon_delta, left_out_note
 from designer.publish.meanings import Meaning, Risk, above, off_by
-from designer.tables.measure import MOST_UNITS
 from designer.tables.plan import TablePlan
 from designer.tables.plan_words import OF_OTHER_NOISE
 from designer.tables.plan_words import THEOREM as OF_PLANS
@@ -198,7 +198,7 @@ def _units(made: TablePlan, limits: dict[str, Fraction]) -> tuple[dict[str, Frac
     if made.splitting is not None:
         split = dict(zip((m.column for m in made.splitting.measures), made.splitting.thresholds, strict=True))
         return {column: split.get(column, limit / 100) for column, limit in limits.items()}, SIZES
-    bounded = {m.column: m.upper < (MOST_UNITS - 1) * m.step for m in made.measures}
+    bounded = {m.column: m.upper < (MOST_MEASURE_STEPS - 1) * m.step for m in made.measures}
     if all(bounded.values()):
         return limits, SHARES
     steps = {m.column: m.step for m in made.measures}

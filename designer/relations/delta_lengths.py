@@ -18,6 +18,7 @@ from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, positive, shown
 from designer.base.errors import InvalidProblem
 from designer.base.progress import track
+from designer.limits import MOST_ELEMENTS_WITH_DELTA
 from designer.problem.relation import Block, Indices, Relation, SimpleBudgets
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.invariants.linked_tables import LinkedChanges
@@ -27,8 +28,6 @@ from designer.relations.metrics.metric import Metric, Scaled, scaled
 from designer.relations.metrics.presence import AddRemove, AppearOrChange
 from designer.relations.row_groups import RowGroups
 from designer.tradeoff.delta_rule import ROUNDING, DeltaRule
-
-MOST_ELEMENTS = 40_000  # 8 x 10^8 pairs: some minutes a scan
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +40,10 @@ class AllowedLengths(Relation):
 
     def __post_init__(self) -> None:
         several = self.part.simple is None
-        if several and isinstance(self.part, (Metric, AppearOrChange)) and self.part.size > MOST_ELEMENTS:
+        if several and isinstance(self.part, (Metric, AppearOrChange)) and self.part.size > MOST_ELEMENTS_WITH_DELTA:
             raise InvalidProblem(
                 f"relation: (b, delta) has to hold for every pair of {self.part.size} elements by itself, more than can be "
-                f"scanned (at most {MOST_ELEMENTS} elements); merge elements, or use the notion 'pure' or 'zcdp'."
+                f"scanned (at most {MOST_ELEMENTS_WITH_DELTA} elements); merge elements, or use the notion 'pure' or 'zcdp'."
             )
         # An allowance grows no faster than its budget, relatively: docs/theory/approximate.md, 3.
         budgets = _all_budgets(self.part)

@@ -14,6 +14,7 @@ from designer.base.checks import assign, positive, shown
 from designer.base.display import Displayed
 from designer.base.errors import InvalidProblem
 from designer.certificate.sensitivity import SensitivitySet
+from designer.limits import LARGEST_WEIGHT
 from designer.problem.compressed_rows import Matrix, difference, largest_entries, row_places
 from designer.problem.domain import Domain
 from designer.problem.relation import Relation
@@ -26,7 +27,6 @@ from designer.tradeoff.delta_rule import checked_delta
 Notion = Literal["pure", "zcdp", "approximate"]
 NOTIONS: tuple[Notion, ...] = ("pure", "zcdp", "approximate")
 LOSSES = ("squared", "absolute", "max")
-HEAVIEST = 1e100  # a weight, and one over the lightest: losses stay within floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,10 +170,10 @@ def _costs(weights: Sequence[float] | Floats | None, queries: int) -> Floats:
             f"problem.weights: {len(array)} weights, least {array.min()}; give a positive weight for each of the {queries} "
             "queries."
         )
-    if array.max() > HEAVIEST or array.min() < 1 / HEAVIEST:
+    if array.max() > LARGEST_WEIGHT or array.min() < 1 / LARGEST_WEIGHT:
         raise InvalidProblem(
             f"problem.weights: from {array.min():.3g} to {array.max():.3g}, so that losses leave the range of floats; divide "
-            f"all weights by the same number, and keep them between {1 / HEAVIEST:g} and {HEAVIEST:g}."
+            f"all weights by the same number, and keep them between {1 / LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g}."
         )
     return array
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats, distinct, for_each
 from designer.base.checks import assign
 from designer.base.errors import InvalidProblem
+from designer.limits import LARGEST_CENTRED_VARIANCE, LARGEST_GAUSSIAN_VARIANCE
 from designer.sampling.integer_laplace import lone_exponential
 from designer.sampling.integer_samplers import (
-    BLOCKS_PER_SIGMA,
     CIRCLE_ERROR,
     COIN_BITS,
     EXP_ERROR,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy
 
 
-LARGEST_VARIANCE = 4 ** (BLOCKS_PER_SIGMA + PLACE_BITS)  # sigma = 2^55: beyond 2^63 lies a mass below exp(-2^14)
 FEW = 48  # numbers that are drawn without arrays, whose 50 passes cost as much
 TRIES = 4  # of each of them with words that are read at once; of those that are kept, the others are dropped unseen
 BATCH = 2**14
@@ -76,7 +75,7 @@ class DiscreteGaussian:
         if not variances:
             raise InvalidProblem("variances: empty; give one per coordinate.")
         for variance in distinct(variances):
-            if not 0 < variance.numerator <= LARGEST_VARIANCE * variance.denominator:
+            if not 0 < variance.numerator <= LARGEST_GAUSSIAN_VARIANCE * variance.denominator:
                 k = variances.index(variance)
                 raise InvalidProblem(f"variances[{k}]: {variance} is not in (0, 2^110]; use a coarser grid.", value=variance)
         columns = _columns_of(variances)
@@ -261,7 +260,6 @@ def _mass(variance: Fraction) -> tuple[float, float]:
 # Exact discrete Gaussians of one variance around many centres, each known as a float with an error and, when asked, exactly.
 
 
-LARGEST_CENTRED_VARIANCE = 2**80
 LEAST_VARIANCE = Fraction(
     1, 2**40
 )  # below it the slack of the float bound rejects nearly every proposal, and noise is 0 but for exp(-2^39)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from designer.base.arrays import Immutable
 from designer.base.checks import assign
 from designer.base.errors import InvalidProblem
+from designer.limits import LARGEST_NORMAL_DEVIATION, LARGEST_STAIR, LARGEST_STAIR_UNIT, LARGEST_TAIL_POWER, LARGEST_TAIL_SCALE
 from designer.sampling import integer_samplers
 from designer.sampling.finite_law import FiniteLaw
 from designer.sampling.integer_samplers import LazyUniform, resolve
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-LARGEST_SCALE = 2**32
-LARGEST_POWER = 64
 KEEP_BITS = 63  # of the word that accepts; the last bit is the sign
 BATCH = 2**14
 WIDE = 6  # from here on sums over the integers are the integrals, within exp(-2 pi WIDE) < 2^-54
@@ -59,10 +58,12 @@ class DiscreteStudent:
     mode: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not Fraction(1, 2**20) <= self.scale <= LARGEST_SCALE:
+        if not Fraction(1, 2**20) <= self.scale <= LARGEST_TAIL_SCALE:
             raise InvalidProblem(f"scale: {float(self.scale)!r} is not from 2^-20 to 2^32; use another grid.", value=self.scale)
-        if isinstance(self.power, bool) or not isinstance(self.power, int) or not 2 <= self.power <= LARGEST_POWER:
-            raise InvalidProblem(f"power: {self.power!r} is not a whole number from 2 to {LARGEST_POWER}.", value=self.power)
+        if isinstance(self.power, bool) or not isinstance(self.power, int) or not 2 <= self.power <= LARGEST_TAIL_POWER:
+            raise InvalidProblem(
+                f"power: {self.power!r} is not a whole number from 2 to {LARGEST_TAIL_POWER}.", value=self.power
+            )
         assign(self, scale=Fraction(self.scale))
         assign(self, mode=self._mode())
 
@@ -176,8 +177,7 @@ class DiscreteStudent:
 # docs/theory/staircase.md, section 6.
 
 
-LARGEST = 2**50  # of width and top
-LEAST_UNIT, LARGEST_UNIT = Fraction(1, 2**16), Fraction(2**10)
+LEAST_UNIT = Fraction(1, 2**16)
 TABLED = 64  # levels that one word chooses among; what lies beyond is drawn again from its start
 
 
@@ -190,9 +190,9 @@ class DiscreteStairs(Immutable):
     top: int
 
     def __post_init__(self) -> None:
-        if not LEAST_UNIT <= self.unit <= LARGEST_UNIT:
+        if not LEAST_UNIT <= self.unit <= LARGEST_STAIR_UNIT:
             raise InvalidProblem(f"noise.unit: {float(self.unit)} is not from 2^-16 to 2^10; choose other budgets.")
-        if not (1 <= self.width <= LARGEST and 0 <= self.top <= LARGEST):
+        if not (1 <= self.width <= LARGEST_STAIR and 0 <= self.top <= LARGEST_STAIR):
             raise InvalidProblem(f"noise: width {self.width} and top {self.top} must be at most 2^50, the width at least 1.")
 
     @cached_property
@@ -270,7 +270,7 @@ def stair_sums(unit: float, width: float, tops: NDArray[np.float64]) -> tuple[ND
 # further bits in ball arithmetic the rest. Derivation: docs/theory/sampling.md, section 5.
 
 
-LEAST_DEVIATION, LARGEST_DEVIATION = Fraction(1, 2**500), Fraction(2) ** 55  # 64 deviations fit 61 bits
+LEAST_DEVIATION = Fraction(1, 2**500)
 NORMAL_BATCH = 2**16
 WIDE_NORMAL, WIDER_NORMAL = 2.0, 100.0  # deviations in steps beyond which a moment is known by its expansion to 2^-52 and 2^-36
 STEPS = 40  # deviations beyond which a normal variable has no probability in floats
@@ -290,7 +290,7 @@ class RoundedNormal:
 
     def __post_init__(self) -> None:
         exact = tuple(Fraction(deviation) for deviation in self.deviations)
-        if not exact or not all(LEAST_DEVIATION <= deviation <= LARGEST_DEVIATION for deviation in exact):
+        if not exact or not all(LEAST_DEVIATION <= deviation <= LARGEST_NORMAL_DEVIATION for deviation in exact):
             raise InvalidProblem("deviations: one is beyond 2^55 steps, or nearer to 0 than 2^-500; use another grid.")
         assign(self, deviations=exact, _floats=np.array([float(deviation) for deviation in exact]))
 
@@ -387,7 +387,7 @@ class RoundedVector:
 
     def __post_init__(self) -> None:
         widths = self.shape.spread
-        if not WIDE_NORMAL <= float(widths.min()) <= float(widths.max()) <= LARGEST_DEVIATION:
+        if not WIDE_NORMAL <= float(widths.min()) <= float(widths.max()) <= LARGEST_NORMAL_DEVIATION:
             raise InvalidProblem(
                 f"shape: deviations from {widths.min():.3g} to {widths.max():.3g} steps; use a grid on which they are "
                 f"{WIDE_NORMAL:g} to 2^55, or independent noise."

@@ -20,7 +20,8 @@ from designer.base.errors import InvalidProblem
 from designer.sampling.finite_law import FiniteLaw
 from designer.sampling.integer_samplers import LazyUniform
 from solvers.exact.balls import exp_ball, rational_ball
-from solvers.lattices.peaked_law import MOST_PLACES, PeakedLaw
+from solvers.lattices.peaked_law import PeakedLaw
+from solvers.limits import MOST_TABLE_PLACES
 
 if TYPE_CHECKING:
     from flint import arb
@@ -55,9 +56,9 @@ class PeakedSampler(Immutable):
     def __post_init__(self) -> None:
         shells = self.law.enough(OUTSIDE)
         mass = float(np.exp(-float(self.law.unit) * self.law.levels).sum())
-        if self.law.walks.places(shells) > MOST_PLACES or not self.law.tail(shells) <= 8 * mass:
+        if self.law.walks.places(shells) > MOST_TABLE_PLACES or not self.law.tail(shells) <= 8 * mass:
             raise InvalidProblem(
-                f"noise: is so wide that its table would have more than {MOST_PLACES} points; raise the budgets, or use "
+                f"noise: is so wide that its table would have more than {MOST_TABLE_PLACES} points; raise the budgets, or use "
                 "laplace or k_norm."
             )
         while self.law.tail(shells) > RARE * mass and self.law.walks.places(shells + 1) <= SMALL:

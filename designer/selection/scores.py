@@ -23,6 +23,7 @@ from designer.base.checks import assign, names, shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import MATRIX, NAMES, VECTOR, Named, of_kind
 from designer.certificate.norms import Norm, NormOrder
+from designer.limits import MOST_CANDIDATES
 from designer.problem.histogram import Universe, exact_answers
 from designer.problem.relation import Relation
 from designer.problem.workload import WORKLOAD, Workload, workload_to_spec
@@ -117,9 +118,6 @@ class TwoLargest(Spread):
 
 
 Integers = NDArray[Any]  # of Python integers
-
-# Exact exponentials take about 10 microseconds each: 10 s for this many candidates.
-MOST_CANDIDATES = 2**20
 
 
 OF_FORMS = {"workload": WORKLOAD, "targets": VECTOR}

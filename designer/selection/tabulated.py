@@ -19,6 +19,7 @@ from designer.base.checks import assign, count, names, shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, NAMES, of_kind
 from designer.certificate.norms import Norm
+from designer.limits import MOST_TABULATED_ENTRIES
 from designer.problem.histogram import Universe
 from designer.problem.relation import Block, Read, Relation
 from designer.problem.workload import Workload
@@ -26,9 +27,6 @@ from designer.relations.metrics.metric import Metric
 from designer.selection.scores import OF_FORMS, Integers, Range, Score
 
 Histogram = tuple[int, ...]
-
-# Protected pairs of databases, and entries of the table: a few seconds of enumeration.
-MOST_ENTRIES = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,8 +202,8 @@ def _databases(elements: int, records: int, candidates: int) -> list[Histogram]:
     if not elements:
         raise InvalidProblem("elements: none; name the elements of the universe.")
     few = min(records, elements - 1) < 64  # beyond, there are more than 2^64 databases
-    total = math.comb(records + elements - 1, records) if few else MOST_ENTRIES + 1
-    if total * max(candidates, elements**2) > MOST_ENTRIES:
+    total = math.comb(records + elements - 1, records) if few else MOST_TABULATED_ENTRIES + 1
+    if total * max(candidates, elements**2) > MOST_TABULATED_ENTRIES:
         raise InvalidProblem(
             f"records: {shown(records)} over {elements} elements make {shown(total)} databases{'' if few else ' or more'}, "
             f"too many to enumerate for {candidates} candidates; write the score with linear forms "

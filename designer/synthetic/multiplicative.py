@@ -21,6 +21,7 @@ from designer.base.schema import RATIONAL, Named, list_of, one_of, record
 from designer.certificate.certificate import PrivacyCertificate, settled_claim
 from designer.certificate.frozen import SpecForm, settle_claim
 from designer.certificate.guarantee import Guarantee, Optimality
+from designer.limits import MOST_ROUNDS
 from designer.problem.histogram import Universe, exact_answers
 from designer.problem.relation import Relation
 from designer.relations.kinds import require_listed
@@ -51,7 +52,6 @@ OUTPUTS = {
     "replay": "the histogram after the last round and {} passes through all measurements",
 }
 PASSES = 30
-MOST_ROUNDS = 10_000
 
 
 @dataclass(frozen=True, eq=False)

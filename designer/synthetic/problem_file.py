@@ -29,16 +29,15 @@ from designer.base.errors import InvalidProblem
 from designer.base.lazy_imports import at_address
 from designer.base.schema import COUNT, Schema, either, list_of, noted, number, one_of, record, text, whole
 from designer.certificate.guarantee import Optimality
+from designer.limits import LARGEST_LIPSCHITZ_CONSTANT, LARGEST_STEP_EXPONENT, MOST_ROUNDS
 from designer.problem_file.counts_sections import RECORDS, AskingReader, over_a_metric
 from designer.problem_file.forms import ProblemFile
 from designer.problem_file.linear import listing_of
 from designer.problem_file.sections import Choices, ExpectedValues, naming
 from designer.relations.problem import Problem
-from designer.synthetic.multiplicative import MOST_ROUNDS, MWEM, OUTPUTS, Shares, equal_shares
+from designer.synthetic.multiplicative import MWEM, OUTPUTS, Shares, equal_shares
 from designer.synthetic.problem import SyntheticProblem
 from designer.synthetic.queries import (
-    FARTHEST,
-    LARGEST_CONSTANT,
     LipschitzQueries,
     Price,
     PriceOfSize,
@@ -120,7 +119,7 @@ PREPROCESSING = record(
     {
         "constant": noted(
             "c, how far a unit of budget moves an answer: unbiased (P = Q), optimal (the least bound), or a number.",
-            either(one_of("unbiased", "optimal"), number(above=0, most=LARGEST_CONSTANT)),
+            either(one_of("unbiased", "optimal"), number(above=0, most=LARGEST_LIPSCHITZ_CONSTANT)),
             "unbiased",
         ),
         "price": noted(
@@ -131,7 +130,9 @@ PREPROCESSING = record(
         "beta": noted(
             "The probability that the bound behind the price fails; theorem_8 has none.", number(above=0, below=1), BETA
         ),
-        "exponent": noted("The queries lie on multiples of 2^exponent.", whole(least=-FARTHEST, most=FARTHEST)),
+        "exponent": noted(
+            "The queries lie on multiples of 2^exponent.", whole(least=-LARGEST_STEP_EXPONENT, most=LARGEST_STEP_EXPONENT)
+        ),
         "solver": noted("Solve the program in CVXPY by this solver, in the place of the closed form.", text()),
         "solver_options": noted("Options of that solver.", {"type": "object"}),
     },

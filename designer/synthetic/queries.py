@@ -22,6 +22,7 @@ from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, 
 from designer.certificate.guarantee import Optimality, bounded
 from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import SensitivitySet
+from designer.limits import LARGEST_LIPSCHITZ_CONSTANT, LARGEST_STEP_EXPONENT, MOST_CLOSURE_ELEMENTS
 from designer.mechanism.noise import Grid
 from designer.problem.histogram import Universe, counts
 from designer.problem.relation import Relation
@@ -37,9 +38,6 @@ THEOREM = (
     "d(i, j), a discrete Laplace measurement of row k with rate s / c_k costs s d(i, j), and costs add up "
     "(docs/theory/synthetic.md, 2)."
 )
-
-
-FARTHEST = 400  # squares of answers to 2^53 records, and of their inverses, are floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,16 +92,16 @@ class LipschitzQueries(Immutable):
             self.integers.dtype != np.int64
             or not -(2**52) <= self.integers.min() <= self.integers.max() <= 2**52
             or type(self.exponent) is not int
-            or abs(self.exponent) > FARTHEST
+            or abs(self.exponent) > LARGEST_STEP_EXPONENT
         ):
             raise InvalidProblem(
-                f"queries: need whole numbers up to 2^52 in steps of 2^-{FARTHEST} to 2^{FARTHEST}; choose units in which "
-                "answers are moderate."
+                f"queries: need whole numbers up to 2^52 in steps of 2^-{LARGEST_STEP_EXPONENT} to 2^{LARGEST_STEP_EXPONENT}; "
+                "choose units in which answers are moderate."
             )
-        if not self.weights.min() >= 2.0 ** (-2 * FARTHEST):
+        if not self.weights.min() >= 2.0 ** (-2 * LARGEST_STEP_EXPONENT):
             raise InvalidProblem(
-                f"queries.weights: the constant is above 2^{2 * FARTHEST}, or a weight is not positive; choose units in "
-                "which budgets are moderate."
+                f"queries.weights: the constant is above 2^{2 * LARGEST_STEP_EXPONENT}, or a weight is not positive; choose "
+                "units in which budgets are moderate."
             )
 
     @classmethod
@@ -175,7 +173,7 @@ class LipschitzQueries(Immutable):
                 "workload": WORKLOAD,
                 "relation": METRIC,
                 "integers": list_of(list_of(whole(least=-(2**52), most=2**52))),
-                "exponent": whole(least=-FARTHEST, most=FARTHEST),
+                "exponent": whole(least=-LARGEST_STEP_EXPONENT, most=LARGEST_STEP_EXPONENT),
                 "weights": BUDGETS,
             },
             note=(
@@ -201,8 +199,10 @@ class LipschitzQueries(Immutable):
         require_keys(spec, keys(cls.schema), "queries")
         workload, relation = workload_from_spec(spec["workload"]), relation_from_spec(spec["relation"])
         rows, exponent = spec["integers"], spec["exponent"]
-        if type(exponent) is not int or abs(exponent) >= 1000:
-            raise InvalidSpec("queries.exponent: must be a whole number between -1000 and 1000.")
+        if type(exponent) is not int or abs(exponent) > LARGEST_STEP_EXPONENT:
+            raise InvalidSpec(
+                f"queries.exponent: must be a whole number from -{LARGEST_STEP_EXPONENT} to {LARGEST_STEP_EXPONENT}."
+            )
         if not all(type(entry) is int and abs(entry) <= 2**52 for row in rows for entry in row):
             raise InvalidSpec("queries.integers: must be rows of whole numbers up to 2^52.")
         weights = array(spec["weights"], 1, "queries.weights")
@@ -253,11 +253,8 @@ def read_core(core: Mapping[str, Any], schema: Named) -> tuple[LipschitzQueries,
 
 Price = Callable[[float], float]
 
-# The closure of N x N distances takes N^3 steps: 0.5 s at N = 741, 20 s here.
-MOST_ELEMENTS = 2500
 # Steps of 2^-30 of the noise scale: n records move an answer by at most n 2^-31 scales.
 FINENESS = 30
-LARGEST_CONSTANT = 1e100
 LONGEST = 4096  # rounds, or synthetic records, that a price looks at
 
 
@@ -419,8 +416,10 @@ def preprocess(problem: Problem, price: Price, constant: str | float = "optimal"
 def closed_metric(problem: Problem) -> Distances:
     """The budgets of the problem as a closed metric on its N elements."""
     size = problem.relation.size
-    if size > MOST_ELEMENTS:
-        raise DesignFailed(f"workload: {size} elements, the exact optimum is for up to {MOST_ELEMENTS}; merge elements.")
+    if size > MOST_CLOSURE_ELEMENTS:
+        raise DesignFailed(
+            f"workload: {size} elements, the exact optimum is for up to {MOST_CLOSURE_ELEMENTS}; merge elements."
+        )
     return Distances(metric_budgets(problem))
 
 
@@ -444,9 +443,9 @@ def _chosen(envelope: Envelope, constant: str | float, best: float) -> float:
             f"constant: {shown(constant)} is unknown; use 'optimal', 'unbiased' or a positive number.", value=constant
         )
     chosen = positive(constant, "constant")
-    if chosen > LARGEST_CONSTANT:
+    if chosen > LARGEST_LIPSCHITZ_CONSTANT:
         raise InvalidProblem(
-            f"constant: {chosen} is above {LARGEST_CONSTANT}; choose units in which it is moderate.", value=chosen
+            f"constant: {chosen} is above {LARGEST_LIPSCHITZ_CONSTANT}; choose units in which it is moderate.", value=chosen
         )
     return chosen
 

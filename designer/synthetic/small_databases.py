@@ -21,6 +21,7 @@ from designer.base.schema import COUNT, Named, record
 from designer.certificate.certificate import PrivacyCertificate, settled_claim
 from designer.certificate.frozen import SpecForm, settle_claim
 from designer.certificate.guarantee import Guarantee, Optimality
+from designer.limits import LARGEST_STEP_EXPONENT, MOST_SMALL_DATABASE_STEPS, MOST_SMALL_DATABASE_SUMS, MOST_SMALL_DATABASES
 from designer.problem.histogram import Universe, exact_answers
 from designer.problem.relation import Relation
 from designer.relations.kinds import require_listed
@@ -29,15 +30,10 @@ from designer.relations.records.counting import TakesCounts, require_public
 from designer.relations.records.row_unit import RowUnit
 from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
-from designer.synthetic.queries import FARTHEST, LipschitzQueries, public_records, read_core, require_queries, whole_histogram
+from designer.synthetic.queries import LipschitzQueries, public_records, read_core, require_queries, whole_histogram
 from designer.synthetic.release import LAWS, PARAMETERS, RECORDS, SELECTION, SyntheticRelease, SyntheticSimulation, statement
 
 Integers = NDArray[np.int64]
-
-# An exact exponential takes about 10 microseconds, so a release from this many candidates takes half a second.
-MOST_CANDIDATES = 50_000
-MOST_SUMS = 1_000_000  # candidates of one size times columns, held at once
-MOST_STEPS = 40_000_000  # the same over all sizes: 4 s, and 600 MB to find the way back
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,13 +230,13 @@ def _distinct_sums(codes: NDArray[Any], size: int) -> tuple[NDArray[Any], tuple[
     """The distinct sums of `size` codes, and for each number of codes the way there."""
     sums, steps, done = codes[:1] * 0, list[tuple[Integers, Integers]](), 0
     for _ in range(size):
-        _refuse_many(size, len(sums) * len(codes), MOST_SUMS)
+        _refuse_many(size, len(sums) * len(codes), MOST_SMALL_DATABASE_SUMS)
         # A step takes 30 microseconds even where there is little to add: all sums equal, 2^53 records.
         # Wide codes take 20 times as long.
         done += (len(sums) * len(codes) + 1000) * (20 if codes.dtype == object else 1)
-        _refuse_many(size, done, MOST_STEPS)
+        _refuse_many(size, done, MOST_SMALL_DATABASE_STEPS)
         sums, first = np.unique((sums[:, None] + codes[None, :]).ravel(), return_index=True)
-        _refuse_many(size, len(sums), MOST_CANDIDATES)
+        _refuse_many(size, len(sums), MOST_SMALL_DATABASES)
         steps.append(divmod(first.astype(np.int64), len(codes)))
     return sums, tuple(steps)
 
@@ -249,7 +245,7 @@ def _refuse_many(size: int, found: int, limit: int) -> None:
     if found <= limit:
         return
     raise DesignFailed(
-        f"size: histograms of {size} records give more than {MOST_CANDIDATES} distinct answers, too many to choose from "
+        f"size: histograms of {size} records give more than {MOST_SMALL_DATABASES} distinct answers, too many to choose from "
         "exactly, or too many sums on the way; ask fewer queries, use fewer records or a coarser grid (a larger exponent), "
         "or use mwem."
     )
@@ -293,9 +289,10 @@ def small_db(
         raise InvalidProblem(f"problem: {shown(problem)} is none; give a `Problem` with its number of records.", value=problem)
     from designer.synthetic.queries import prepared, records_of, small_db_price
 
-    if exponent is not None and (type(exponent) is not int or abs(exponent) > FARTHEST):
+    if exponent is not None and (type(exponent) is not int or abs(exponent) > LARGEST_STEP_EXPONENT):
         raise InvalidProblem(
-            f"exponent: {shown(exponent)} is not a whole number from -{FARTHEST} to {FARTHEST}; the grid is 2^exponent.",
+            f"exponent: {shown(exponent)} is not a whole number from -{LARGEST_STEP_EXPONENT} to {LARGEST_STEP_EXPONENT}; the "
+            "grid is 2^exponent.",
             value=exponent,
         )
     price = small_db_price(problem)

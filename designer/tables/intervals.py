@@ -31,6 +31,7 @@ from designer.base.checks import assign, count, shown
 from designer.base.display import printed
 from designer.base.errors import InvalidProblem
 from designer.base.progress import step
+from designer.limits import MOST_HIERARCHY_AXES
 from designer.sampling.integer_margins import gaussian_margin, laplace_margin
 from designer.tables.answers import Answer, Answers
 from designer.tables.groups import Labels
@@ -231,7 +232,6 @@ def two_gaussians(one: Floats, other: Floats, share: float) -> Floats:
 
 
 Margin = tuple[int, tuple[str, ...]]
-MOST_AXES = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,8 +252,8 @@ class MarginLattice(Immutable):
     sizes: Mapping[str, int]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.tree, Hierarchy) or not isinstance(self.sizes, Mapping) or len(self.sizes) > MOST_AXES:
-            raise InvalidProblem(f"tree, sizes: give a Hierarchy, and the sizes of at most {MOST_AXES} axes by name.")
+        if not isinstance(self.tree, Hierarchy) or not isinstance(self.sizes, Mapping) or len(self.sizes) > MOST_HIERARCHY_AXES:
+            raise InvalidProblem(f"tree, sizes: give a Hierarchy, and the sizes of at most {MOST_HIERARCHY_AXES} axes by name.")
         assign(self, sizes={str(name): count(size, f"sizes[{name!r}]") for name, size in self.sizes.items()})
 
     def shape(self, margin: Margin) -> tuple[int, ...]:

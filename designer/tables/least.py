@@ -10,8 +10,9 @@ from fractions import Fraction
 from designer.base.checks import positive, rational
 from designer.base.errors import InvalidProblem
 from designer.base.progress import step
+from designer.limits import LARGEST_GAUSSIAN_VARIANCE
 from designer.problem.targets import Target, Targets, require_targets
-from designer.sampling.integer_gaussian import LARGEST_VARIANCE, DiscreteGaussian
+from designer.sampling.integer_gaussian import DiscreteGaussian
 from designer.sampling.integer_margins import gaussian_margin
 from designer.tables.plan import TablePlan
 from designer.tables.queries import Additive, Average, Query
@@ -38,7 +39,7 @@ def variance_meeting(*, standard_error: float | None = None, margin: float | Non
     if standard_error is not None:
         most = Fraction(positive(standard_error, "standard_error")) / unit
         square: Fraction = most**2 if most**2 >= WIDE else _widest(lambda v: _deviation(v) <= most)
-        return min(square, Fraction(LARGEST_VARIANCE)) * unit * unit
+        return min(square, Fraction(LARGEST_GAUSSIAN_VARIANCE)) * unit * unit
     reach = Fraction(positive(margin, "margin")) / unit
     return _widest(lambda v: gaussian_margin(v, BEYOND) <= reach) * unit * unit
 
@@ -93,7 +94,7 @@ def _widest(allowed: Callable[[float], bool]) -> Fraction:
         raise InvalidProblem("targets: ask for noise that is never more than 0; ask for less accuracy.")
     while allowed(high):
         low, high = high, 2 * high
-        if high > LARGEST_VARIANCE:
+        if high > LARGEST_GAUSSIAN_VARIANCE:
             return Fraction(low)
     for _ in range(HALVINGS):
         middle = (low + high) / 2

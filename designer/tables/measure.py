@@ -20,6 +20,7 @@ from designer.base.checks import assign, rational
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import RATIONAL, SIGNED_RATIONAL, Named, keys, record, text
+from designer.limits import MOST_MEASURE_STEPS
 from designer.relations.records.values import python_number
 from designer.tables.condition import floats
 from designer.tables.policies.policy import numeric
@@ -45,9 +46,6 @@ class OptionalRational:
 
     def __set__(self, owner: object, value: Given | None) -> None:
         raise NotImplementedError
-
-
-MOST_UNITS = 2**52  # below it floats hold every half, so that floor(v + 1/2) is a correctly rounded whole number
 
 
 @dataclass(frozen=True)
@@ -80,15 +78,15 @@ class Measure(Immutable):
         if not isinstance(self.column, str) or not self.column:
             raise InvalidProblem(f"column: {self.column!r} is not the name of a column.", value=self.column)
         step = rational(self.step, "step")
-        if step <= 0 or max(step.numerator, step.denominator) > MOST_UNITS:
+        if step <= 0 or max(step.numerator, step.denominator) > MOST_MEASURE_STEPS:
             raise InvalidProblem(
                 f"step: {step} is not a positive rational of parts up to 2^52; give 1, 1000 or '0.01'.", value=step
             )
-        upper = (MOST_UNITS - 1) * step if self.upper is None else rational(self.upper, "upper")
+        upper = (MOST_MEASURE_STEPS - 1) * step if self.upper is None else rational(self.upper, "upper")
         assign(self, step=step, lower=rational(self.lower, "lower"), upper=upper)
         if not self.lower <= 0 <= upper or self.lower == upper:
             raise InvalidProblem(f"lower, upper: {self.lower} and {upper} do not enclose 0, which stands for missing values.")
-        if max(-self.lower, upper) / step > MOST_UNITS - 1:
+        if max(-self.lower, upper) / step > MOST_MEASURE_STEPS - 1:
             raise InvalidProblem(f"upper: the bounds are more than 2^52 - 1 steps of {step} away; take a coarser step.")
 
     @property

@@ -33,6 +33,7 @@ from designer.base.schema import (
     one_of,
     record,
 )
+from designer.limits import LARGEST_QUANTILE_RHO, MOST_QUANTILE_CANDIDATES
 from designer.sampling.integer_laplace import DiscreteLaplace
 from designer.sampling.integer_samplers import SMALLEST_RATE
 from designer.selection.mechanism import Selection, best_selection
@@ -279,9 +280,6 @@ LAWS: ClosedList[StudentNoise | TransformedNoise] = ClosedList(
 # Quantiles by group through ordinary zCDP, before any splitting: the exponential mechanism over a public grid of candidates.
 
 
-MOST_CANDIDATES = 256  # the exact certificate takes 0.5 s for 100 candidates, 1.4 s for 256
-
-
 @dataclass(frozen=True)
 class Quantile(Query):
     """The q-quantile of a measure in each group, as one of some public candidates; every record of a group costs `rho` of zCDP.
@@ -323,12 +321,14 @@ class Quantile(Query):
             raise InvalidProblem(f"q: {shown(self.q)} is not between 0 and 1.", value=self.q)
         exact = tuple(rational(g, "candidates") for g in self.candidates)
         units = [g / self.measure.step for g in exact]
-        if not 2 <= len(units) <= MOST_CANDIDATES or any(u.denominator != 1 or abs(u) > 2**52 for u in units):
-            raise InvalidProblem(f"candidates: give 2 to {MOST_CANDIDATES} whole numbers of steps of {self.measure.step}.")
+        if not 2 <= len(units) <= MOST_QUANTILE_CANDIDATES or any(u.denominator != 1 or abs(u) > 2**52 for u in units):
+            raise InvalidProblem(
+                f"candidates: give 2 to {MOST_QUANTILE_CANDIDATES} whole numbers of steps of {self.measure.step}."
+            )
         if not all(low < high for low, high in pairwise(units)):
             raise InvalidProblem("candidates: must rise.")
         rho = rational(self.rho, "rho")
-        if not 0 < rho <= 10**6:
+        if not 0 < rho <= LARGEST_QUANTILE_RHO:
             raise InvalidProblem(f"rho: {float(rho)!r} is not above 0, and at most 10^6.", value=rho)
         assign(self, q=q, candidates=exact, rho=rho)
         assign(self, rate=self.choice.rate)

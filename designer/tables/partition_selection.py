@@ -14,7 +14,7 @@ from designer.base.checks import assign, count, rational
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, RATIONAL, Named, keys, or_null, record, whole
-from designer.sampling.integer_gaussian import LARGEST_VARIANCE
+from designer.limits import LARGEST_GAUSSIAN_VARIANCE
 from designer.tables.exact_sums import safe_sums, totals
 from designer.tables.unit_splitting import UnitSplitting
 from solvers.exact.balls import float_above_real, normal_cdf, rational_ball
@@ -61,7 +61,7 @@ class PartitionSelection(Immutable):
 
     def __post_init__(self) -> None:
         variance = rational(self.variance, "variance")
-        if not 0 < variance <= LARGEST_VARIANCE:
+        if not 0 < variance <= LARGEST_GAUSSIAN_VARIANCE:
             raise InvalidProblem(f"variance: {float(variance)!r} is not in (0, 2^110].", value=variance)
         assign(self, variance=variance)
         count(self.threshold, "threshold", least=2)

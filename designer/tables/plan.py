@@ -25,6 +25,7 @@ from designer.base.schema import COUNT, RATIONAL, Named, keys, list_of, needs_on
 from designer.certificate import frozen as facts
 from designer.certificate.frozen import FrozenMechanism, SpecForm
 from designer.certificate.guarantee import TIMING, Guarantee
+from designer.limits import MOST_PLAN_QUERIES
 from designer.problem.histogram import (
     IN_SPECS,
     REFUSE,
@@ -67,13 +68,12 @@ from designer.tables.query_file import QUERY, query_from_spec, query_to_spec
 from designer.tables.scans import ExactNumbers, exact_numbers_of, noisy_answers
 from designer.tables.unit_splitting import UnitSplitting
 
-MOST_QUERIES = 1000
 PLAN = Named(
     "table_plan",
     record(
         {
             "levels": list_of(Groups.schema),
-            "queries": list_of(QUERY, most=MOST_QUERIES),
+            "queries": list_of(QUERY, most=MOST_PLAN_QUERIES),
             "splitting": or_null(UnitSplitting.schema),
             "rho": noted("The loss of a split row.", or_null(RATIONAL)),
         },
@@ -130,8 +130,8 @@ class TablePlan(FrozenMechanism):
 
     def __post_init__(self) -> None:
         queries = tuple(self.queries)
-        if not 1 <= len(queries) <= MOST_QUERIES or not all(isinstance(query, Query) for query in queries):
-            raise InvalidProblem(f"queries: give 1 to {MOST_QUERIES} queries of designer.tables.")
+        if not 1 <= len(queries) <= MOST_PLAN_QUERIES or not all(isinstance(query, Query) for query in queries):
+            raise InvalidProblem(f"queries: give 1 to {MOST_PLAN_QUERIES} queries of designer.tables.")
         assign(self, queries=queries)
         names = _names(self)
         if len(set(names)) != len(names):

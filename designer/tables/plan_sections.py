@@ -31,6 +31,7 @@ from designer.base.schema import (
     whole,
 )
 from designer.files.data_files import Table, read_table
+from designer.limits import MOST_LABEL_COMBINATIONS
 from designer.problem.histogram import OTHERS
 from designer.problem_file.forms import Reader
 from designer.problem_file.keys import FILE
@@ -286,7 +287,6 @@ SPLITTING = record(
 # hierarchies, splitting.
 
 
-MOST_COMBINATIONS = 10**6  # of labels of several key columns
 Levels = Mapping[str, Groups]  # of a hierarchy, by name, coarse to fine
 
 
@@ -403,10 +403,8 @@ class PlanParts(Reader):
         names = [column.column for column in columns]
         if sorted(given) != sorted(names):
             raise self.refuse(section, "keys", given, f"needs labels of each key column, once; they are {shown(names)}")
-        if math.prod(map(len, given.values())) > MOST_COMBINATIONS:
-            remedy = (
-                f"has more than {MOST_COMBINATIONS:,} combinations; list those that are asked about, or ask for fewer labels"
-            )
+        if math.prod(map(len, given.values())) > MOST_LABEL_COMBINATIONS:
+            remedy = f"has more than {MOST_LABEL_COMBINATIONS:,} combinations; list those asked about, or ask for fewer labels"
             raise self.refuse(section, "keys", given, remedy)
         return [list(labels) for labels in itertools.product(*(given[name] for name in names))]
 

@@ -18,6 +18,7 @@ from designer.base.labels import number_of, texts_of
 from designer.base.schema import Fragment, Named, Schema, either, exactly, needs_one_of, noted, record, text
 from designer.designing.dispatch import design
 from designer.files.data_files import numeric_column
+from designer.limits import MOST_QUANTILE_CANDIDATES
 from designer.problem.histogram import OTHERS
 from designer.problem.targets import Targets
 from designer.problem_file.forms import ProblemFile
@@ -27,7 +28,7 @@ from designer.tables.condition import Condition
 from designer.tables.groups import Groups, tree
 from designer.tables.least import least_plan
 from designer.tables.measure import Measure
-from designer.tables.other_noise import MOST_CANDIDATES, PureSum, Quantile, SlowlyScaledSum
+from designer.tables.other_noise import PureSum, Quantile, SlowlyScaledSum
 from designer.tables.plan import TablePlan
 from designer.tables.plan_sections import (
     ASKED,
@@ -121,8 +122,8 @@ class QueryReader(PlanParts):
         if isinstance(listed, list):
             return tuple(self.exact(value, "candidates") for value in listed)
         first, last, apart = (self.exact(listed[key], f"candidates.{key}") for key in ("from", "to", "step"))
-        if apart <= 0 or not 0 < (last - first) / apart < MOST_CANDIDATES or ((last - first) / apart).denominator != 1:
-            remedy = f"`to` should be above `from` by a whole number of steps, below {MOST_CANDIDATES}"
+        if apart <= 0 or not 0 < (last - first) / apart < MOST_QUANTILE_CANDIDATES or ((last - first) / apart).denominator != 1:
+            remedy = f"`to` should be above `from` by a whole number of steps, below {MOST_QUANTILE_CANDIDATES}"
             raise self.refuse(section, "candidates", listed, remedy)
         return tuple(first + place * apart for place in range(int((last - first) / apart) + 1))
 

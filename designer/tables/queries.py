@@ -17,16 +17,14 @@ from designer.base.checks import assign, is_text, rational, shown
 from designer.base.errors import InvalidProblem
 from designer.base.labels import is_missing, label_of
 from designer.base.schema import PLACE, RATIONAL, RATIONALS, Fragment, Named, either, list_of, noted, of_kind, text
+from designer.limits import LARGEST_GAUSSIAN_VARIANCE, MOST_NAME_CHARACTERS
 from designer.relations.records.engines import distinct_column
 from designer.relations.records.values import entry
-from designer.sampling.integer_gaussian import LARGEST_VARIANCE
 from designer.tables.condition import Condition, all_met
 from designer.tables.exact_sums import quick_rows, safe_sums, totals
 from designer.tables.groups import Groups, Labels
 from designer.tables.measure import Measure
 from designer.tables.variance_by import VarianceBy, Variances
-
-MOST_NAME = 200
 
 VARIANCE = Named(
     "variance", noted("For all groups, one for each, or by label.", either(RATIONAL, RATIONALS, VarianceBy.schema))
@@ -47,9 +45,9 @@ class Query(Immutable, ABC):
     schema: ClassVar[Named]  # of `query_to_spec()`
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not 0 < len(self.name) <= MOST_NAME or not is_text(self.name):
+        if not isinstance(self.name, str) or not 0 < len(self.name) <= MOST_NAME_CHARACTERS or not is_text(self.name):
             raise InvalidProblem(
-                f"name: {shown(self.name)} is no name; give a text of up to {MOST_NAME} characters.", value=self.name
+                f"name: {shown(self.name)} is no name; give a text of up to {MOST_NAME_CHARACTERS} characters.", value=self.name
             )
         if not isinstance(self.groups, Groups):
             raise InvalidProblem(
@@ -137,7 +135,7 @@ class Additive(Aggregated):
             given.place(self.groups)
         else:
             assign(self, variance=self._exact(given))
-        if not 0 < min(self.variances) <= max(self.variances) <= LARGEST_VARIANCE * self.step**2:
+        if not 0 < min(self.variances) <= max(self.variances) <= LARGEST_GAUSSIAN_VARIANCE * self.step**2:
             raise InvalidProblem(
                 f"variance: must lie above 0, and be at most 2^110 squared steps of {self.step}; use a coarser step."
             )

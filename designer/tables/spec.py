@@ -16,12 +16,12 @@ from designer.base.checks import shown
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.schema import RATIONAL, list_of, noted, number, or_null, record, text, whole
 from designer.certificate.agreement import NUMBER, RESTORE, ReleaseForm, ReleaseKeys, whole_numbers
+from designer.limits import MOST_MEASURE_STEPS
 from designer.mechanism.composition import Composition, Protected, no_rule
 from designer.problem.domain import Domain
 from designer.problem.histogram import Universe
 from designer.tables.answers import Answer, TableRelease
 from designer.tables.groups import Groups, Labels
-from designer.tables.measure import MOST_UNITS
 from designer.tables.other_noise import OtherNoise, Quantile
 from designer.tables.plan import TablePlan
 from designer.tables.policies.policy import Policy
@@ -164,7 +164,7 @@ def _pure_policies(plan: TablePlan) -> list[Policy]:
 def _require_bounded(plan: TablePlan, cost: Cost) -> None:
     assert cost.rho is not None
     if cost.rho > 2**20:
-        free = [measure.column for measure in plan.measures if measure.upper >= (MOST_UNITS - 1) * measure.step]
+        free = [measure.column for measure in plan.measures if measure.upper >= (MOST_MEASURE_STEPS - 1) * measure.step]
         words = f" {', '.join(map(repr, free))} has no bound but that of all numbers;" if free else ""
         raise InvalidProblem(
             f"mechanism: the policy of the plan reaches rho = {float(cost.rho):.3g}, a promise of nothing to some records: "

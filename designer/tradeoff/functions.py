@@ -21,6 +21,7 @@ from designer.base.arrays import Floats, Immutable
 from designer.base.checks import Declared, checked, count, rational, rational_from, shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import RATIONAL, Named, of_kind, spec_of, whole
+from designer.limits import LARGEST_GROUP, LARGEST_PURE_GROUP
 from designer.tradeoff.breakpoints import Kinks, discrete_laplace_kinks, largest_gap, sorted_balls
 from solvers.exact.balls import exp_ball, float_above_real, normal_cdf, normal_quantile, rational_ball
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 
 LARGE = 1 << 20  # an epsilon beyond which normal noise has no delta between the least float and 1 unless mu is above 1000
-LARGEST_GROUP = 100  # finding the corners takes 4 s at 100 and grows with the cube
-LARGEST_PURE_GROUP = 4096  # where they are known: a second for a thousand of them at a thousand places
 
 
 class Tradeoff(Declared, Immutable, ABC):

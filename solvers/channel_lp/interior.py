@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from solvers.channel_lp.cone import Array, Edges, Flow, Indices, envelope, near_edges
+from solvers.limits import MOST_INTERIOR_BYTES
 from solvers.work import CALLS, ENTRIES, FLOPS, is_over, spend, units_left
 
 STEPS = 120
@@ -32,7 +33,6 @@ FINAL = 0.1  # of the complementarity that the gap allows: no report is led belo
 AROUND = 256  # nearest elements, pairs among which are looked at
 IMPLIED, FEW = 1.03, 0.03  # pairs that others imply up to so much stretch, and their weight in the barrier
 SHARE = 0.75  # of the work that is left
-MOST_BYTES = 1.5e9
 PASSES = 32  # over a report, in each step
 ARRAYS = 24  # of the pairs of a report, at once
 LEAST = 0.1  # of the first table goes to all reports alike, so that each has a column within the cone
@@ -218,7 +218,7 @@ def interior_prices(budgets: Array, costs: Array, gap: float) -> Interior:
     """
     edges = near_edges(budgets, AROUND, 1 + gap / 10)
     planned = plan(budgets, costs, edges)
-    if planned.takes > MOST_BYTES or planned.units > SHARE * units_left():
+    if planned.takes > MOST_INTERIOR_BYTES or planned.units > SHARE * units_left():
         raise TooLarge(f"interior prices take about {planned.takes / 1e6:.0f} MB and {planned.units:.0f} units of work")
     reports, plain = _started(budgets, planned, edges), float(costs.min(axis=1).sum())
     rows, _ = _solved(reports, planned, np.zeros(len(costs)), gap, plain, LEARNT)

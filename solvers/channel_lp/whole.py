@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from solvers.channel_lp.cone import Array, Edges, Indices, NoOptimum, least, spanner
 from solvers.channel_lp.generation import ChannelLP, LossLimits, NoMixture
 from solvers.limited import Method
+from solvers.limits import MOST_NUMERATOR_BITS
 from solvers.work import spend
 
 Whole = NDArray[np.int64]
 BITS = 48  # of the denominator: steps of 3.6e-15, which doubles, and numbers of JavaScript, hold exactly
-MOST_BITS = 53
 SURE = 2.0**-50  # far above what a product of two floats is off by: what is so much smaller need not be asked exactly
 AGAIN = 60  # times that the slack may double: beyond, there is none
 
@@ -82,8 +82,8 @@ def _check(k: Array, r: Array, may: NDArray[np.bool_], bits: int) -> None:
         raise ValueError(
             f"allowed of shape {may.shape}: give one entry for each of the table, {k.shape}, and one report to each row."
         )
-    if not 1 <= bits <= MOST_BITS:
-        raise ValueError(f"bits is {bits}: a whole number from 1 to {MOST_BITS}.")
+    if not 1 <= bits <= MOST_NUMERATOR_BITS:
+        raise ValueError(f"bits is {bits}: a whole number from 1 to {MOST_NUMERATOR_BITS}.")
     joined = np.isfinite(r)
     first = joined.argmax(axis=1)
     if not (may == may[first]).all():
@@ -129,8 +129,8 @@ def broken_ratios(numbers: Whole, ratios: ArrayLike) -> int:
     1
     """
     r, entries = np.asarray(ratios, dtype=float), numbers.astype(float)
-    if numbers.size and (numbers.min() < 0 or numbers.max() > 1 << MOST_BITS):
-        raise ValueError(f"numbers: whole numbers from 0 to 2^{MOST_BITS}, which floats hold exactly.")
+    if numbers.size and (numbers.min() < 0 or numbers.max() > 1 << MOST_NUMERATOR_BITS):
+        raise ValueError(f"numbers: whole numbers from 0 to 2^{MOST_NUMERATOR_BITS}, which floats hold exactly.")
     broken = 0
     spend(calls=len(entries), entries=3.0 * len(entries) * entries.size)
     for x, row in enumerate(entries):

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from solvers.limits import LARGEST_COORDINATE
+
 if TYPE_CHECKING:
     from flint import fmpz_mat
 
 
 ExactIntegers = NDArray[np.object_]
-LARGEST = 1e150  # up to here a product of two entries neither overflows nor loses more than 2^-900 to underflow
 PAIRS = 2_000_000  # of products held at a time
 
 
@@ -83,8 +84,8 @@ class Points:
             values = np.asarray(self.numerators / self.denominators[:, None], dtype=np.float64)
         except OverflowError:
             values = np.full(self.numerators.shape, np.inf)
-        if not np.all(np.abs(values) <= LARGEST):
-            raise ValueError(f"points: an entry exceeds {LARGEST:g} in absolute value; rescale the points")
+        if not np.all(np.abs(values) <= LARGEST_COORDINATE):
+            raise ValueError(f"points: an entry exceeds {LARGEST_COORDINATE:g} in absolute value; rescale the points")
         values.setflags(write=False)
         return values
 

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.limited import integer_program
+from solvers.limits import LARGEST_SUM
 from solvers.programs.nearest_sums import NearestSums, fitted_sums, left_over, none_at_all, told_by
 from solvers.solution import Status
 
@@ -38,7 +39,6 @@ NODES, WORK = 2000, 250_000  # of one integer program, whose end so hangs on no 
 SMALL = 500  # cells up to which an integer program goes on to its end, however near its bound is
 SAME = 1e-9  # of a program and its relaxation, relative
 CLOSE = 1e-3  # standard errors in the root of the sum of squares: nobody sees what is nearer by less
-LARGEST = 2.0**53  # up to which floats tell whole numbers apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ def nearest_counts(asked: AskedSums, *, whole: bool = True) -> AgreeingCounts:
         return AgreeingCounts(status, None, np.inf, False)
     if not whole:
         return AgreeingCounts(Status.OPTIMAL, real.cells, asked.squares(real.cells), real.off <= CLOSE)
-    if (abs(asked.sums) @ real.cells).max(initial=0.0) >= LARGEST:
+    if (abs(asked.sums) @ real.cells).max(initial=0.0) >= LARGEST_SUM:
         return AgreeingCounts(Status.FAILED, None, np.inf, False)
     free = ~told_by(asked.exact, asked.sums)  # the others are the same whatever x is, and their weights hide these
     found = _Rounding.of(replace(asked, sums=asked.sums[free], near=asked.near[free], weights=asked.weights[free]), real).best()

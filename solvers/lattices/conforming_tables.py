@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from solvers.exact.points import is_combination
 from solvers.limited import integer_program
+from solvers.limits import LARGEST_TOTAL
 from solvers.programs.nearest_sums import none_at_all
 
 Integers = NDArray[np.int64]
-LARGEST = 2.0**52  # totals below are exact floats, and so are sums of two
 GONE_THROUGH = 100_000  # vectors, a second
 
 
@@ -76,8 +76,8 @@ class Fibre:
             first = next(rest._listed(), None)
             return None if first is None else np.array(first, dtype=np.int64) + one
         totals = rest.totals.astype(float)
-        if (np.abs(totals) >= LARGEST).any():
-            raise RuntimeError(f"integer program: totals of {LARGEST:.0f} and more are no exact floats.")
+        if (np.abs(totals) >= LARGEST_TOTAL).any():
+            raise RuntimeError(f"integer program: totals of {LARGEST_TOTAL:.0f} and more are no exact floats.")
         if rest.is_proven_empty():
             return None
         found = integer_minimum(
@@ -100,7 +100,7 @@ class Fibre:
             return next(self._listed(), None) is None
         if not is_combination(self.totals.tolist(), self.matrix.T):
             return True
-        exact = bool((np.abs(self.totals) < LARGEST).all())
+        exact = bool((np.abs(self.totals) < LARGEST_TOTAL).all())
         return exact and none_at_all(csr_array(self.matrix), self.totals.astype(float))
 
     @property

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from solvers.exact.points import ExactIntegers, integer_matrix
 from solvers.lattices.kernel import Lattice, integer_kernel
+from solvers.limits import MOST_EQUAL_PAIRS, MOST_MULTISETS, MOST_PARTIAL_VECTORS
 from solvers.solution import Status
 
 # Short vectors of a kernel in the l1 norm, as differences of multisets of columns that have equal sums.
@@ -21,8 +22,6 @@ from solvers.solution import Status
 
 Labels = NDArray[np.int32]
 Vectors = NDArray[np.int64]
-MULTISETS = 5_000_000  # held at a time: about 0.3 GB
-PAIRS = 50_000_000  # of equal fingerprints looked at: about 10 s
 ENTRIES = 20_000_000  # of vectors written out at a time
 
 
@@ -41,12 +40,12 @@ def collisions(rows: ExactIntegers, radius: int, balanced: bool, limit: int) -> 
     rows A: (k, d) integers. Returns (n, d), or None.
     """
     d = rows.shape[1]
-    if multiset_count(d, radius, balanced) > MULTISETS:
+    if multiset_count(d, radius, balanced) > MOST_MULTISETS:
         return None
     columns = rows if balanced else np.hstack([rows, -rows])
     multisets = _multisets(columns.shape[1] + 1, radius // 2 if balanced else (radius + 1) // 2)
     order, first, pairs = _buckets(_fingerprints(columns)[multisets].sum(axis=1, dtype=np.uint64))
-    if pairs.sum() > PAIRS:
+    if pairs.sum() > MOST_EQUAL_PAIRS:
         return None
     found = [np.zeros((0, d), dtype=np.int64)]
     seen = 0
@@ -152,7 +151,6 @@ def distinct(vectors: Vectors) -> Vectors:
 
 
 Length = Literal["l1", "l2"]
-NODES = 1_000_000  # partial vectors of one level that an enumeration may hold
 GUARD = (
     2.0**-20
 )  # relative widening of a squared radius: exceeds the roundings of the float enumeration, integers decide afterwards
@@ -194,7 +192,7 @@ def short_vectors(matrix: ArrayLike, radius: int, norm: Length = "l1", limit: in
     balanced = fixes_total(lattice)
     # With a fixed total v+ and v- both have sum at most radius / 2, and squared lengths at most its square.
     square = 2 * (radius // 2) ** 2 if balanced else radius**2
-    if multiset_count(rows.shape[1], radius, balanced) <= min(MULTISETS, enumeration_nodes(lattice, square)):
+    if multiset_count(rows.shape[1], radius, balanced) <= min(MOST_MULTISETS, enumeration_nodes(lattice, square)):
         return _short_vectors("collisions", lattice, collisions(rows, radius, balanced, limit))
     return _short_vectors("enumeration", lattice, enumerated(lattice, square, limit, radius))
 
@@ -224,7 +222,8 @@ def enumerated(lattice: Lattice, square: int, limit: int, radius: int | None = N
     """All v != 0 of the lattice with `||v||_2^2 <= square`, and `||v||_1 <= radius` if given, one of each pair +-v.
 
     Fincke and Pohst: coefficients are fixed from the last to the first, level by level for all partial vectors at once, and a
-    partial vector is kept while its projection is short enough. None beyond `limit` vectors or `NODES` partial ones.
+    partial vector is kept while its projection is short enough. None beyond `limit` vectors, or
+    `MOST_PARTIAL_VECTORS` partial ones.
     """
     m = lattice.dimension
     partial, length = np.zeros((1, m), dtype=np.int64), np.zeros(1)
@@ -251,7 +250,7 @@ def _grown(
     low, high = np.ceil(centre - reach - GUARD), np.floor(centre + reach + GUARD)
     low = np.where(partial.any(axis=1), low, 0.0)
     count = np.maximum(high - low + 1.0, 0.0)
-    if count.sum() > NODES:
+    if count.sum() > MOST_PARTIAL_VECTORS:
         return None
     number = count.astype(np.int64)
     row = np.repeat(np.arange(len(partial)), number)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from solvers.limits import MOST_TABLE_PLACES
 from solvers.work import spend
 
 # Walks on `Z^s`: what it costs to get somewhere by steps of given costs, tabulated exactly on boxes.
@@ -214,13 +215,12 @@ def moves(steps: LatticeSteps, shape: tuple[int, ...], multiples: Sequence[int] 
     return found
 
 
-MOST_PLACES = 3_000_000  # of a table: 24 MB, and a second or two for a dozen steps
 FINE_TAIL = 1e-12
 AT_ONCE = 200_000  # points whose losses are in memory together
 
 
 class LawTooWide(ValueError):
-    """A table of the law would take more than `MOST_PLACES`; the message says how many."""
+    """A table of the law would take more than `MOST_TABLE_PLACES`; the message says how many."""
 
 
 @dataclass(frozen=True)
@@ -282,15 +282,15 @@ class PeakedLaw:
         """The heights up to shell k, flat; `LawTooWide` where that takes too many places."""
         if self.known is not None and self.known[0] == k:
             return self.known[1]
-        if (places := self.walks.places(k)) > MOST_PLACES:
-            raise LawTooWide(f"a table of {places:.3g} points, more than {MOST_PLACES}")
+        if (places := self.walks.places(k)) > MOST_TABLE_PLACES:
+            raise LawTooWide(f"a table of {places:.3g} points, more than {MOST_TABLE_PLACES}")
         return self.walks.heights(k, self.peaks, self.levels).ravel()
 
     def enough(self, tail: float, power: int = 0) -> int:
         """The least shell beyond which the tail is at most `tail` of the peaks' mass, or the widest that can be tabulated."""
         mass = float(np.exp(-float(self.unit) * self.levels).sum())
         k = self.first_shell
-        while self.tail(k, power) > tail * mass and self.walks.places(k + 1) <= MOST_PLACES:
+        while self.tail(k, power) > tail * mass and self.walks.places(k + 1) <= MOST_TABLE_PLACES:
             k += 1
         return k
 

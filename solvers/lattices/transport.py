@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from solvers.exact.points import is_combination
 from solvers.exact.rational import exact_rank
 from solvers.lattices.conforming_tables import Fibre, integer_minimum
+from solvers.limits import MOST_TRANSPORT_STEPS
 from solvers.programs.nearest_sums import fitted_sums, kept, left_over, none_at_all
 from solvers.solution import Status
 
@@ -68,8 +69,6 @@ TransportLength = Literal["l1", "l2"]
 # Half-width of the window of unit steps around the real table that is tried first;
 # a wider one follows where the optimality proof needs it.
 WINDOW = 2
-# Steps of a whole program: 10 x 10 tables take about 1,000.
-MAX_STEPS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +189,7 @@ def _nearest_l2(rows: Array, sums: Array, y: Array, nonnegative: bool, start: Ar
         needed = off + math.sqrt(off**2 + apart**2 + 2 * off * apart + 2 * float(slope[held] @ best[held])) + 1e-6
         if needed <= width:
             return best
-        if needed * len(y) > MAX_STEPS:
+        if needed * len(y) > MOST_TRANSPORT_STEPS:
             raise RuntimeError("the window of the integer program is too wide")
         width = math.ceil(needed)
 

@@ -18,9 +18,8 @@ from typing import Protocol
 import numpy as np
 
 from solvers.exact.points import ExactIntegers, Points
+from solvers.limits import MOST_CUBE_DIMENSIONS
 from solvers.polytopes.hull import Polytope
-
-LARGEST_CUBE = 14  # dimensions in which the 2^s sign vectors are listed
 
 
 class Containment(Enum):
@@ -207,7 +206,8 @@ def _inside(first: Ball, second: Ball, grown: Fraction, room: Fraction) -> bool:
         return max(first.squared_support(facets)) * grown <= room
     if not (isinstance(first, EllipsoidBall) and isinstance(second, EllipsoidBall)):
         raise ValueError(
-            f"{type(first).__name__} in {type(second).__name__}: too many corners to list above {LARGEST_CUBE} dimensions"
+            f"{type(first).__name__} in {type(second).__name__}: too many corners to list above {MOST_CUBE_DIMENSIONS} "
+            "dimensions"
         )
     (a, over_a), (b, over_b) = first._integers, second._integers
     factor = room / grown * Fraction(over_b, over_a)
@@ -240,7 +240,7 @@ def _diagonal(values: tuple[Fraction, ...]) -> Points:
 
 def _signs(values: list[Fraction]) -> Points | None:
     """`(+-values)`, one of each antipodal pair."""
-    if len(values) > LARGEST_CUBE:
+    if len(values) > MOST_CUBE_DIMENSIONS:
         return None
     return Points.of(
         [[x * e for x, e in zip(values, (1, *tail), strict=True)] for tail in product((1, -1), repeat=len(values) - 1)]

@@ -31,6 +31,7 @@ from solvers.lattices.peaked_law import (
     symmetries_of,
 )
 from solvers.limited import Method, linear_program
+from solvers.limits import MOST_WORKING_PLACES
 from solvers.solution import Solution, Status, relative_gap
 from solvers.work import is_over, spend, units_left
 
@@ -79,7 +80,6 @@ class LinearLoss:
 # Orbits, how faint their points may be, exp(-12), the gap above which the domain is worth its work, and that, in units.
 DOMAINS = ((800, 12, 0.0, 1.0), (2500, 16, 0.0, 2.0), (6000, 16, 1e-3, 6.0), (12_000, 20, 5e-3, 20.0))
 MOST_ROWS = 240_000
-WORKING_PLACES = 500_000  # of the box in which the program counts what lies outside its domain
 COUNTED_TAIL = 1e-9  # what lies outside it may be left out of the bound
 ROUNDS = 2
 MOST_SIMPLEX = 20_000  # rows up to which the simplex method is tried where the interior point method fails
@@ -199,10 +199,10 @@ class _LawProgram:
     def shells(self) -> int:
         """How far the working box reaches: until the tail is negligible, or as far as its places go."""
         k = self.start.first_shell
-        while self.start.tail(k, self.loss.power) > COUNTED_TAIL and self.walks.places(k + 1) <= WORKING_PLACES:
+        while self.start.tail(k, self.loss.power) > COUNTED_TAIL and self.walks.places(k + 1) <= MOST_WORKING_PLACES:
             k += 1
-        if not math.isfinite(self.start.tail(k)) or self.walks.places(k) > WORKING_PLACES:
-            raise LawTooWide(f"a table of more than {WORKING_PLACES} points")
+        if not math.isfinite(self.start.tail(k)) or self.walks.places(k) > MOST_WORKING_PLACES:
+            raise LawTooWide(f"a table of more than {MOST_WORKING_PLACES} points")
         return k
 
     @cached_property

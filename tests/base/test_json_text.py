@@ -13,7 +13,8 @@ import pytest
 
 from designer.base.errors import InvalidSpec
 from designer.base.json_text import canonical, json_object, plain, read_json
-from designer.base.run_length import MOST, SHORT, in_runs, names_from, names_in_runs, numbers_from
+from designer.base.run_length import SHORT, in_runs, names_from, names_in_runs, numbers_from
+from designer.limits import MOST_ENTRIES_OF_RUNS
 
 ARRAYS = {
     "finite": np.array([[0.1, -0.0], [5e-324, 1.7976931348623157e308]]),
@@ -99,14 +100,14 @@ def test_names_come_back_as_they_were() -> None:
 
 
 def test_what_is_longer_than_runs_are_read_to_is_written_as_a_list() -> None:
-    long = np.zeros(MOST + 1, dtype=np.int64)
-    names = [f"e{k}" for k in range(MOST + 1)]
+    long = np.zeros(MOST_ENTRIES_OF_RUNS + 1, dtype=np.int64)
+    names = [f"e{k}" for k in range(MOST_ENTRIES_OF_RUNS + 1)]
     assert in_runs(long) is long and names_in_runs(names) == names
-    assert isinstance(in_runs(long[1:]), dict) and len(numbers_from(in_runs(long[1:]), "values")) == MOST
+    assert isinstance(in_runs(long[1:]), dict) and len(numbers_from(in_runs(long[1:]), "values")) == MOST_ENTRIES_OF_RUNS
 
 
 @pytest.mark.parametrize(
-    "spec", [{"runs": [["e", 0, MOST + 1]]}, {"runs": [["e", -1, 3]]}, {"runs": [[1, 0, 3]]}, {"runs": 3}, {}]
+    "spec", [{"runs": [["e", 0, MOST_ENTRIES_OF_RUNS + 1]]}, {"runs": [["e", -1, 3]]}, {"runs": [[1, 0, 3]]}, {"runs": 3}, {}]
 )
 def test_names_that_are_no_runs_are_refused(spec: Any) -> None:
     with pytest.raises(InvalidSpec, match="names"):

@@ -13,10 +13,10 @@ import pytest
 from designer import About, InvalidProblem, Problem, Workload, design, metrics
 from designer.base.schema import bundle
 from designer.certificate.frozen import named_answers, to_spec
-from designer.certificate.guarantee import LONGEST
+from designer.limits import LONGEST_ABOUT
 from tests.oracles.spec_specimens import specimens
 
-WORDS = {name: f"the {name}, Zürich 東京" for name in LONGEST}
+WORDS = {name: f"the {name}, Zürich 東京" for name in LONGEST_ABOUT}
 EVERYTHING = About(**WORDS, units={"*": "persons"})
 MADE = design(Problem(Workload([[1, 1, 0], [0, 0, 1]], ["north", "share"]), metrics.uniform(3, 0.5)), "laplace").mechanism
 SCHEMA = jsonschema.Draft202012Validator(bundle(About.schema))
@@ -26,7 +26,7 @@ def test_plain_data_and_back() -> None:
     assert About.from_dict(EVERYTHING.to_dict()) == EVERYTHING != About() and EVERYTHING
     assert About().to_dict() == {} and not About()
     assert About(units="km").units == {"*": "km"} and not About(units={})
-    assert list(EVERYTHING.to_dict()) == [*LONGEST, "units"]
+    assert list(EVERYTHING.to_dict()) == [*LONGEST_ABOUT, "units"]
     SCHEMA.validate(EVERYTHING.to_dict())
 
 

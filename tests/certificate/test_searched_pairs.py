@@ -207,7 +207,7 @@ def test_a_search_that_would_take_days_is_refused_with_the_reason() -> None:
     places, values = np.random.default_rng(0).random((400, 20)), np.random.default_rng(1).random((400, 1))
     with (
         searching(),
-        patch("designer.certificate.max_ratio_search.MOST_LOOKED_AT", 1e4),
+        patch("designer.certificate.max_ratio_search.MOST_COMPARED_PAIRS", 1e4),
         pytest.raises(DesignFailed, match="many coordinates"),
     ):
         design(Problem(Workload(values.T), metrics.euclidean(places)), "laplace")

@@ -42,8 +42,9 @@ from designer.domains import whole_products
 from designer.domains.marginals_least import least_marginal_budget
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.products_plan import design_structured
+from designer.limits import MOST_EXACT_DECISIONS
 from designer.local.design import pole_budgets
-from designer.local.peaks import MOST_DECIDED, DescribedTable
+from designer.local.peaks import DescribedTable
 from designer.programs.rounds import solve_with
 from designer.tradeoff.account import MOST_COARSE
 from designer.verifier import standalone as untyped
@@ -134,7 +135,7 @@ def test_tables_over_a_domain_that_nobody_numbers_are_designed_by_the_command(
 
 
 def test_a_described_channel_of_next_to_no_budget_is_refused_before_its_entries_are_decided() -> None:
-    peaks = 1 + MOST_DECIDED // 2000
+    peaks = 1 + MOST_EXACT_DECISIONS // 2000
     columns = ((0, tuple((i, 1 << 30) for i in range(peaks))), (1, ((0, 1 << 30),)))
     with pytest.raises(InvalidProblem, match="entries that floats do not settle"):
         DescribedTable(metrics.uniform(2000, 1e-300), 2, 1 << 40, columns, 1, 0)

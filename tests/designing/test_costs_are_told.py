@@ -50,7 +50,7 @@ def test_a_hull_says_how_it_grows_and_how_long_its_proof_takes(capsys: pytest.Ca
 
 
 def test_a_hull_that_grows_from_searches_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    with patch("designer.designing.k_norm.PAIRS", 100), showing_progress():
+    with patch("designer.designing.k_norm.MOST_HULL_PAIRS", 100), showing_progress():
         design(places(60, 3), "k_norm")
     told = [line.split(" > ")[-1] for line in capsys.readouterr().err.splitlines() if "> round " in line]
     assert told[0].startswith("round 1 of at most 60") and "a search took" in told[0]
@@ -60,11 +60,14 @@ def test_a_hull_that_grows_from_searches_says_how_far_it_is(capsys: pytest.Captu
 def test_strategies_of_records_that_appear_reach_further_than_others(capsys: pytest.CaptureFixture[str]) -> None:
     sums, changing = Workload.prefix(16), metrics.uniform(16, 1.0)
     expected = design(Problem(sums, metrics.add_remove(16, 1.0)), "strategy_laplace").loss
-    with patch("designer.designing.strategy_laplace.ELEMENTS", 10):
+    with patch("designer.designing.strategy_laplace.MOST_STRATEGY_ELEMENTS", 10):
         assert design(Problem(sums, metrics.add_remove(16, 1.0)), "strategy_laplace").loss == expected
         with pytest.raises(DesignFailed, match="16 elements, more than 10"):
             design(Problem(sums, changing), "strategy_laplace")
-    with patch("designer.designing.strategy_laplace.UNIT_ELEMENTS", 10), pytest.raises(DesignFailed, match="than 10"):
+    with (
+        patch("designer.designing.strategy_laplace.MOST_STRATEGY_UNIT_ELEMENTS", 10),
+        pytest.raises(DesignFailed, match="than 10"),
+    ):
         design(Problem(sums, metrics.add_remove(16, 1.0)), "strategy_laplace")
     with patch("designer.designing.strategy_laplace._work", lambda sizes: 33.0), showing_progress():
         design(Problem(sums, metrics.add_remove(16, 1.0)), "strategy_laplace")
@@ -91,7 +94,7 @@ def test_a_hull_that_is_too_large_names_families_that_serve_and_their_cost() -> 
 )
 def test_queries_that_are_known_by_a_rule_are_named_where_a_search_is_too_large(rows: np.ndarray, rule: str) -> None:
     asked = Problem(Workload(rows), metrics.add_remove(12, 1.0))
-    with patch("designer.designing.strategy_laplace.UNIT_ELEMENTS", 10):
+    with patch("designer.designing.strategy_laplace.MOST_STRATEGY_UNIT_ELEMENTS", 10):
         with pytest.raises(DesignFailed, match=f"by the rule {rule}: .*StructuredProblem.*otherwise use ellipsoid"):
             design(asked, "strategy_laplace")
         with pytest.raises(DesignFailed, match="more than 10; use ellipsoid"):

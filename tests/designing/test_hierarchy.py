@@ -118,7 +118,7 @@ def test_thousands_of_running_totals_are_below_the_best_tree_of_one_rate_a_level
 
 
 def test_queries_that_are_no_ranges_and_too_many_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hierarchy, "MOST_ENTRIES", 100)
+    monkeypatch.setattr(hierarchy, "MOST_TREE_ENTRIES", 100)
     with pytest.raises(DesignFailed, match=r"hierarchy: 20 queries of 20 elements have 400 entries and are no ranges"):
         design(counts(np.arange(400).reshape(20, 20) % 7 + 1.0), "hierarchy")
     with pytest.raises(DesignFailed, match=r"hierarchy: 51 queries of 47 elements would take matrices of .* GB"):

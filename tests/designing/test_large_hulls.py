@@ -21,14 +21,14 @@ def smooth(n: int, wide: int) -> Problem:
 @pytest.mark.parametrize("scanned", [0, 10**9])
 def test_a_hull_that_grows_from_scans_is_that_of_all_pairs(wide: int, scanned: int) -> None:
     expected = design(smooth(160, wide), "k_norm")
-    with patch("designer.designing.k_norm.PAIRS", 100), patch("designer.problem.budget_bounds.SCANNED", scanned):
+    with patch("designer.designing.k_norm.MOST_HULL_PAIRS", 100), patch("designer.problem.budget_bounds.SCANNED", scanned):
         grown = design(smooth(160, wide), "k_norm")
     assert grown.privacy.holds and grown.privacy.pairs == expected.privacy.pairs
     assert grown.loss == pytest.approx(expected.loss, rel=1e-5)
 
 
 def test_a_hull_of_too_many_facets_is_refused_while_it_grows() -> None:
-    with patch("designer.designing.k_norm.PAIRS", 100), pytest.raises(DesignFailed, match="max_simplices"):
+    with patch("designer.designing.k_norm.MOST_HULL_PAIRS", 100), pytest.raises(DesignFailed, match="max_simplices"):
         design(smooth(160, 3), "k_norm", max_simplices=40)
 
 

@@ -50,7 +50,7 @@ def test_there_are_no_circles_and_nothing_imports_the_public_names() -> None:
 def test_the_floors_that_readers_see_are_these() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract["id"] == "floors")
-    level = {room: floor for floor, rooms in enumerate(reversed(layers)) for room in rooms.split(" | ")}
+    level = {room: floor for floor, rooms in enumerate(reversed(layers), -1) for room in rooms.split(" | ")}
     floors = {name: floor for name, floor in level.items() if (ROOT / "designer" / name).is_dir()}
     page, picture = ((ROOT / "docs" / name).read_text() for name in ("explanation/architecture.md", "_static/house.svg"))
     rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", page, re.MULTILINE)

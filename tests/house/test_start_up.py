@@ -77,6 +77,12 @@ def test_importing_the_package_loads_no_room_of_it() -> None:
     assert "numpy" not in names
 
 
+def test_importing_design_loads_no_family_and_no_solver_of_theirs() -> None:
+    names = loaded("from designer import Problem, Workload, design, load, metrics")
+    assert len(ours(names)) <= 140, len(ours(names))
+    assert not {"designer.designing.listed", "solvers.ellipsoids", "solvers.programs.scales", *NEVER} & names
+
+
 def test_verify_loads_what_proves_and_nothing_that_designs(spec: Path) -> None:
     names = commanded("verify", str(spec))
     assert len(ours(names)) <= 145, len(ours(names))

@@ -146,7 +146,7 @@ def test_nobody_gets_a_chain_without_asking_or_where_exact_noise_is_feasible(mon
 
 def test_chains_that_do_not_meet_are_no_mechanism(monkeypatch):
     monkeypatch.setattr(lattice_choice, "LEAST_ACCEPTANCE", 1.1)
-    monkeypatch.setattr(lattice_chain, "LIMIT", 201)
+    monkeypatch.setattr(lattice_chain, "MOST_CHAIN_STEPS", 201)
     problem = Problem(Workload.identity(6), TABLE.protect(0.01, per_distance="l1"))
     with pytest.raises(DesignFailed, match="did not meet"):
         design(problem, "lattice_laplace", shape="l1", chain=True)

@@ -137,7 +137,7 @@ def test_bad_descriptions_are_refused_in_one_line(call: Any, words: str) -> None
 
 
 def test_a_table_that_is_neither_described_nor_written_out_names_what_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(families, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(families, "MOST_CHANNEL_ENTRIES", 10)
     with pytest.raises(DesignFailed, match="too many to write out; use 'channel' or 'poles'"):
         design(ReportProblem(SQUARE), "exponential")
 
@@ -147,7 +147,7 @@ def test_a_device_is_given_the_whole_table_or_told_that_it_is_too_large(monkeypa
     made = design(ReportProblem(SQUARE), "channel").mechanism
     ends = [list(accumulate(row)) for row in made.numerators]
     assert f"const ends = {json.dumps(ends)};" in device.device_text(made, "javascript")
-    monkeypatch.setattr(device, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(device, "MOST_CHANNEL_ENTRIES", 3)
     for language in ("javascript", "c"):
         with pytest.raises(InvalidProblem, match="probabilities, more than 3 that a program of a device writes out"):
             device.device_text(made, language)

@@ -13,10 +13,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from designer.limits import LARGEST_GAUSSIAN_VARIANCE
 from designer.sampling import integer_gaussian as discrete_gaussian
 from designer.sampling import integer_samplers
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.integer_gaussian import COLUMNS, LARGEST_VARIANCE, DiscreteGaussian, plan_floats
+from designer.sampling.integer_gaussian import COLUMNS, DiscreteGaussian, plan_floats
 from designer.sampling.integer_samplers import GaussianPlan, LazyUniform
 from designer.sampling.integer_tails import TABLED, DiscreteStairs
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value_of_integers
@@ -257,7 +258,7 @@ def test_the_floats_of_laws_are_those_of_their_plans() -> None:
     given = [Fraction(p, q) for p, q in zip(parts[::2], parts[1::2], strict=True)]
     given += [Fraction(2) ** k for k in range(-1000, 111, 3)] + [Fraction(1, 3) * Fraction(4) ** k for k in range(-40, 50)]
     for variance in given:
-        if variance <= LARGEST_VARIANCE:
+        if variance <= LARGEST_GAUSSIAN_VARIANCE:
             assert plan_floats(variance) == floats_of(GaussianPlan.of(variance))
 
 

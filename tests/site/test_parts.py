@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import json
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -12,8 +13,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from designer import limits
 from designer.designing import FAMILIES
 from designer.problem_file.templates import decided_file
+from solvers import limits as solver_limits
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
@@ -94,6 +97,13 @@ def test_a_page_has_a_table_in_the_place_of_its_mark() -> None:
     told = "\n".join(derived.questions(""))
     assert ElementTree.fromstring(questions.picture()).get("role") == "img"
     assert [f"## {k}. " in told for k in range(1, 8)] == [True] * 7 and decided_file(questions.LEAVES[0]) in told
+
+
+def test_every_limit_has_a_row_with_the_files_that_refuse() -> None:
+    names = [name for module in (limits, solver_limits) for name in vars(module) if name.isupper()]
+    rows = [row.split(" | ") for row in list(derived.limits(""))[2:]]
+    assert len(rows) == len(names)
+    assert [row for row in rows if len(row) != 3 or not re.fullmatch(r"`\w+/[\w/]+\.py`.* \|", row[2])] == []
 
 
 def test_every_notebook_is_on_the_page_of_notebooks() -> None:

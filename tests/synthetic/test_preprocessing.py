@@ -227,7 +227,7 @@ def test_prices_are_the_bounds_of_the_mechanisms_that_they_are_for(rounds: int) 
 
 def test_a_universe_beyond_what_the_exact_optimum_takes_is_refused() -> None:
     asked = Problem(Workload([[0.0, 1.0, 2.0]]), metrics.euclidean([[0.0], [1.0], [2.0]]), records=5)
-    few = patch("designer.synthetic.queries.MOST_ELEMENTS", 2)
+    few = patch("designer.synthetic.queries.MOST_CLOSURE_ELEMENTS", 2)
     with few, pytest.raises(DesignFailed, match="merge elements"):
         preprocess(asked, small_db_price(asked))
 

@@ -21,8 +21,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
-from designer.base import run_length as runs
+from designer import Domain, InvalidProblem, Problem, Workload, design, limits, metrics
 from designer.base.display import INVISIBLE
 from designer.base.errors import InvalidSpec
 from designer.base.json_text import plain
@@ -263,7 +262,8 @@ def test_files_whose_runs_stand_for_too_many_entries_are_refused_by_both_before_
     times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the sum over a file, or in one list."""
-    assert (standalone.MOST_ENTRIES, standalone.MOST_IN_RUNS) == (runs.MOST, runs.MOST_OF_FILE)
+    assert (standalone.MOST_ENTRIES, standalone.MOST_IN_RUNS) == (limits.MOST_ENTRIES_OF_RUNS, limits.MOST_ENTRIES_OF_FILE)
+    assert standalone.SIZE_LIMIT == limits.MOST_JSON_BYTES
     made = design(Problem(Workload.identity(2000), metrics.add_remove(2000, 1.0)), "laplace").mechanism
     spec = json.loads(json.dumps(plain(to_spec(made))))
     spec["mechanism"]["grid"] = {"runs": [[0, 0, times]] * (129 if times < 2**20 else 1)}

@@ -23,6 +23,7 @@ from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certificate.frozen import FrozenMechanism
+from designer.limits import MOST_COMPOSED_CELLS, MOST_COMPOSED_PAIRS
 from designer.mechanism.composition import Protected
 from designer.problem.domain import Domain
 from designer.problem.histogram import Universe
@@ -137,9 +138,6 @@ def _by_group(relation: RowGroups, change: Change) -> Steps | None:
             return None
         found += own
     return tuple(found)
-
-
-MOST_PAIRS = 20_000  # of elements, or of changes, whose costs are looked at one by one: a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,10 +264,10 @@ class CommonPairs(Relation):
 
     @cached_property
     def _listed(self) -> tuple[tuple[Change, Fraction], ...]:
-        if self.terms.pairs > MOST_PAIRS:
+        if self.terms.pairs > MOST_COMPOSED_PAIRS:
             raise DesignFailed(
-                f"relation: has {self.terms.pairs} pairs of different notions, more than {MOST_PAIRS} that are listed; ask for "
-                "the budget of a pair with exact_budget."
+                f"relation: has {self.terms.pairs} pairs of different notions, more than {MOST_COMPOSED_PAIRS} that are "
+                "listed; ask for the budget of a pair with exact_budget."
             )
         every = ((change, self.terms.cost(change)) for change in self.terms.changes_of_one_record())
         return tuple((change, budget_of(cost, self.notion)) for change, cost in every if cost is not None)
@@ -355,13 +353,10 @@ def joint_statistics(invariants: Sequence[Statistics], *, replaced: bool) -> Sta
 def is_listed(relation: ChangeRelation) -> bool:
     """Are the changes few enough to be looked at one by one?"""
     probe = InvariantChanges(relation.invariant, relation.adjacency, 1.0)
-    return probe.listed and len(probe.changes) <= MOST_PAIRS // 4
+    return probe.listed and len(probe.changes) <= MOST_COMPOSED_PAIRS // 4
 
 
 # Whether mechanisms speak of the same records: one universe, whose elements are joined by name, or the rows of one table.
-
-
-MOST_CELLS = 10**6  # of a domain whose cells are written out to be joined with elements
 
 
 @dataclass(frozen=True)
@@ -417,7 +412,7 @@ def on_one_universe(mechanisms: Sequence[FrozenMechanism]) -> tuple[tuple[Relati
             f"mechanisms: count {' and '.join(map(str, sizes))} elements, so no change of one is a change of the other; "
             "compose what is about one universe, or add largest costs up with designer.accounts.spent."
         )
-    if sizes[0] > MOST_CELLS and None not in {one.domain for one in spoken} ^ {None}:
+    if sizes[0] > MOST_COMPOSED_CELLS and None not in {one.domain for one in spoken} ^ {None}:
         raise InvalidProblem(
             f"mechanisms: have different domains of {sizes[0]} cells, too many to be compared by name; give them one domain.",
         )
@@ -442,7 +437,7 @@ def _in_order_of(one: Speaks, names: tuple[str, ...] | None) -> Relation:
 def _relation(one: Speaks) -> Relation:
     if not isinstance(one.protected, Presence):
         return one.protected
-    if one.size > MOST_CELLS:
+    if one.size > MOST_COMPOSED_CELLS:
         raise InvalidProblem(
             f"mechanisms: one protects the presence of a record of any of {one.size} elements beside relations of single "
             "elements; merge values, or add largest costs up with designer.accounts.spent."

@@ -16,7 +16,6 @@ from functools import cached_property, reduce
 import numpy as np
 
 from designer.accounts.composition.common_relation import (
-    MOST_PAIRS,
     CommonChanges,
     CommonPairs,
     ReleaseTerm,
@@ -36,6 +35,7 @@ from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem, NoAttribute
 from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import APPROXIMATE, NOTIONS, POST_PROCESSING, Guarantee, budget_range
+from designer.limits import MOST_COMPOSED_PAIRS
 from designer.mechanism.interface import DELTAS_ADD
 from designer.problem.relation import Relation
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
@@ -362,7 +362,7 @@ class ComposedElements(Composed):
                 "mechanisms: their budgets grow with the distance without end, so no change is the worst; ask for the one that "
                 "you mean (change=...)."
             )
-        if self.invariant is None and self.terms.pairs <= MOST_PAIRS and not self._all(RowGroups):
+        if self.invariant is None and self.terms.pairs <= MOST_COMPOSED_PAIRS and not self._all(RowGroups):
             few = self.terms.pairs <= SHAPED
             return undominated(self.terms.cost(change, shaped=few) for change in self.terms.changes_of_one_record())
         if isinstance(self._common, CommonChanges) and is_listed(self._common):
@@ -412,7 +412,7 @@ class ComposedElements(Composed):
 
     def _of_one_record(self, notion: str) -> Relation:
         relations = self.terms.relations
-        if self.terms.only_appears and self.terms.size <= MOST_PAIRS:
+        if self.terms.only_appears and self.terms.size <= MOST_COMPOSED_PAIRS:
             budgets = [self.budget(element, self.terms.size) for element in range(self.terms.size)]
             return AddRemove(frozen(np.array(budgets)))
         alike = all(cost_notion == notion for cost_notion in self._own_notions)
@@ -440,7 +440,7 @@ class ComposedElements(Composed):
             left = self.invariant.freedom > 0
         elif self.invariant is not None:
             left = self._left_by_invariant()
-        elif self.terms.pairs <= MOST_PAIRS and not self._all(RowGroups):
+        elif self.terms.pairs <= MOST_COMPOSED_PAIRS and not self._all(RowGroups):
             left = bool(self.worst)
         else:
             left = not self.relation.is_vacuous()

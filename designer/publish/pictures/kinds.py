@@ -15,10 +15,11 @@ from designer.designing.design_result import Design, Designed
 from designer.designing.least import LeastBudget
 from designer.domains.structured_problem import StructuredProblem
 from designer.files.kinds import kind_of
+from designer.limits import MOST_DRAWN_ELEMENTS
 from designer.publish.pictures.answers import answer_drawings, tables_to_draw
 from designer.publish.pictures.drawing import Drawing, chosen, side_by_side
 from designer.publish.pictures.figures import check_picture, picture_bytes, require_matplotlib, styled
-from designer.publish.pictures.of_designs import MOST_DRAWN, budget_drawings, comparison_drawings, relation_drawing, with_limits
+from designer.publish.pictures.of_designs import budget_drawings, comparison_drawings, relation_drawing, with_limits
 from designer.publish.pictures.of_mechanisms import neighbourhoods, policy_drawings, release_maps
 from designer.relations.problem import Problem
 from designer.tables.policies.policy import Policy
@@ -178,7 +179,7 @@ def _of_comparison(found: Comparison) -> Drawings:
     if not isinstance(found.problem, Problem):
         return drawn
     relation = found.problem.relation
-    graph = relation.single_records and relation.size <= MOST_DRAWN
+    graph = relation.single_records and relation.size <= MOST_DRAWN_ELEMENTS
     return (*drawn, relation_drawing(relation, found.problem.workload.elements)) if graph else drawn
 
 
@@ -201,6 +202,6 @@ def problem_drawings(problem: Problem | StructuredProblem) -> tuple[Drawing, ...
     if isinstance(problem, StructuredProblem):
         return ()
     relation, elements = problem.relation, problem.workload.elements
-    graph = relation.single_records and relation.size <= MOST_DRAWN
+    graph = relation.single_records and relation.size <= MOST_DRAWN_ELEMENTS
     around = neighbourhoods(relation, elements)
     return (*([relation_drawing(relation, elements)] if graph else []), *([] if around is None else [around]))

@@ -23,6 +23,7 @@ from designer.designing.factor_search import Reached
 from designer.designing.least import LeastBudget
 from designer.designing.least_noise import Limit, limit
 from designer.designing.printouts import Row, loss_words
+from designer.limits import MOST_DRAWN_ELEMENTS
 from designer.mechanism.interface import Mechanism
 from designer.problem.relation import ABSENT, Relation
 from designer.problem.targets import WORDS
@@ -214,7 +215,6 @@ def _with_factor(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [row for row in rows if row["factor"] is not None]
 
 
-MOST_DRAWN = 60  # elements: the layout of so many takes two seconds, and more are a smear
 MOST_NAMED = 40
 WIDEST_NAME = 24
 
@@ -222,9 +222,10 @@ WIDEST_NAME = 24
 def relation_drawing(relation: Relation, elements: Sequence[object] | None = None) -> Drawing:
     """The pairs that no others imply are lines, coloured by their budget; where all budgets fit into a plane, distances are
     budgets. Refused above 60 elements, and for relations that are no graphs (see `to_networkx`)."""
-    if relation.size > MOST_DRAWN:
+    if relation.size > MOST_DRAWN_ELEMENTS:
         raise InvalidProblem(
-            f"plot: {relation.size} elements are more than {MOST_DRAWN}; merge some, or draw relation.to_networkx() elsewhere."
+            f"plot: {relation.size} elements are more than {MOST_DRAWN_ELEMENTS}; merge some, or draw relation.to_networkx() "
+            "elsewhere."
         )
     whole, needed = (relation.to_networkx(elements, implied=implied) for implied in (True, False))
     alt = f"A graph of {relation.size} elements: {_title(whole, needed)}, longer lines and darker ones for larger budgets."

@@ -19,6 +19,7 @@ import numpy as np
 from designer.base.checks import count, positive, shown
 from designer.base.errors import InvalidProblem, NoAttribute
 from designer.base.labels import listed_label
+from designer.limits import MOST_INVARIANT_ENTRIES
 from designer.problem.domain import Domain
 from designer.problem.histogram import Universe, counts, exact_answers
 from designer.relations.invariants.changes import InvariantDistance
@@ -27,8 +28,6 @@ from designer.relations.invariants.statistics import Distance, Integers, Statist
 from designer.relations.invariants.transport import InvariantMetric, transported
 from designer.relations.metrics.metric import Metric
 from designer.tradeoff.conversions import smooth_budget
-
-LARGEST_UNIVERSE = 10**8  # elements: 0.8 GB a statistic
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +149,8 @@ def total(n: int) -> Invariant:
     >>> total(3).matrix.tolist()
     [[1, 1, 1]]
     """
-    if count(n, "n") > LARGEST_UNIVERSE:
-        raise InvalidProblem(f"n: {shown(n)} elements are more than {LARGEST_UNIVERSE}; merge elements.", value=n)
+    if count(n, "n") > MOST_INVARIANT_ENTRIES:
+        raise InvalidProblem(f"n: {shown(n)} elements are more than {MOST_INVARIANT_ENTRIES}; merge elements.", value=n)
     return Invariant(np.ones((1, n), dtype=np.int64), ("records",), True, 0)
 
 
@@ -198,7 +197,7 @@ def margins(shape: Sequence[int] | Domain, groups: Sequence[Sequence[int] | Sequ
     axes = [_axes(domain, group) for group in chosen]
     if not axes:
         raise InvalidProblem("groups: names no margin; use invariants.total for the number of records alone.")
-    if domain.size * sum(math.prod(domain.shape[axis] for axis in group) for group in axes) > LARGEST_UNIVERSE:
+    if domain.size * sum(math.prod(domain.shape[axis] for axis in group) for group in axes) > MOST_INVARIANT_ENTRIES:
         raise InvalidProblem(
             f"shape: {shown(domain.size)} cells are too many for their margins to be written out; merge levels.",
             value=domain.size,

@@ -30,6 +30,7 @@ from designer.base.schema import COUNT, NAMES, POSITIVE, Named, keys, list_of, o
 from designer.certificate.change_norms import ByLength, Longest
 from designer.certificate.implicit_changes import UnlistedSet
 from designer.certificate.norms import NormOrder as Order
+from designer.limits import MOST_LINKED_CELLS
 from designer.problem.domain import Domain, require_domain
 from designer.problem.histogram import REFUSE, Keys
 from designer.problem.relation import Block, Indices, Read
@@ -40,8 +41,6 @@ from designer.relations.invariants.known import Booleans, Change, KnownChanges, 
 from designer.relations.invariants.one_budget import bounded_changes, in_row_space
 from designer.relations.invariants.statistics import Integers, Statistics
 from solvers.exact.rational import root_above
-
-MOST_CELLS = 6_000  # of all tables together
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,8 @@ class LinkedCells(Immutable):
                 "out, and give every record a listed value.",
                 value=self.domain.unlisted,
             )
-        if self.size > MOST_CELLS:
-            raise InvalidProblem(f"tables: have {self.size} cells together, more than {MOST_CELLS}; merge levels.")
+        if self.size > MOST_LINKED_CELLS:
+            raise InvalidProblem(f"tables: have {self.size} cells together, more than {MOST_LINKED_CELLS}; merge levels.")
 
     def require_attributes(self, name: str, attributes: Sequence[str]) -> None:
         """Refuse a table, or a margin, over anything but some attributes of the domain."""

@@ -22,6 +22,7 @@ from designer.base.schema import COUNT, POSITIVE, exactly, of_kind
 from designer.certificate.change_norms import ByLength, Longest
 from designer.certificate.implicit_changes import UnlistedSet
 from designer.certificate.norms import NormOrder as Order
+from designer.limits import LARGEST_SEARCHED_RANK, MOST_BOUNDED_CELLS, MOST_SEARCHED_MULTISETS
 from designer.problem.relation import Block, Indices, Read, rectangles
 from designer.relations.invariants.changes import ChangeRelation, change_words, most_changes, points_of_change, sums_are_exact
 from designer.relations.invariants.known import (
@@ -36,17 +37,16 @@ from designer.relations.invariants.known import (
 )
 from designer.relations.invariants.statistics import Integers, Statistics, partitions_of
 from solvers.exact.rational import integer_rank
-from solvers.lattices.enumeration import MULTISETS, multiset_count, short_vectors
+from solvers.lattices.enumeration import multiset_count, short_vectors
 from solvers.limited import linear_program
+from solvers.limits import MOST_MULTISETS
 from solvers.work import spend
 
 # Bounds for the changes of statistics of no known kind, where a list would be too long: by counting classes, or by a linear
 # program for each cell whose dual proves the bound in whole numbers (docs/theory/invariants.md, 11.7).
 
 
-PROGRAMS = 1_500  # cells, a linear program each: some minutes
 FINE = 2**30  # multipliers are rounded to multiples of 1 / FINE, and then proven as they are
-SMALL = 1_000_000  # multisets among which a change is looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +83,14 @@ def in_row_space(constraints: Integers, rows: Floats) -> Booleans:
 
 def require_boundable(statistics: Statistics, adjacency: int) -> None:
     """`DesignFailed` with what it would cost, where the programs would take too long."""
-    if partitions_of(statistics.sums) is None and statistics.size > PROGRAMS:
+    if partitions_of(statistics.sums) is None and statistics.size > MOST_BOUNDED_CELLS:
         listed = multiset_count(statistics.size, 2 * adjacency, True)
         raise DesignFailed(
             f"relation: the statistics are of no kind whose changes are known in closed form (totals, classes, nested sums, "
             f"margins of disjoint features, sums along lines); a list would compare {listed:.2g} multisets of {adjacency} "
-            f"records (up to {MULTISETS:.0g} are), and bounds take a linear program for each of the {statistics.size} elements "
-            f"(up to {PROGRAMS}); lower the adjacency, merge elements, or protect every distance (per_distance)."
+            f"records (up to {MOST_MULTISETS:.0g} are), and bounds take a linear program for each of the {statistics.size} "
+            f"elements (up to {MOST_BOUNDED_CELLS}); lower the adjacency, merge elements, or protect every distance "
+            "(per_distance)."
         )
 
 
@@ -111,9 +112,9 @@ def _some_changes(constraints: Integers, adjacency: int) -> list[dict[int, int]]
     """Multiples of the changes of as few records as have any."""
     size = constraints.shape[1]
     for records in range(1, adjacency + 1):
-        if multiset_count(size, 2 * records, True) > SMALL:
+        if multiset_count(size, 2 * records, True) > MOST_SEARCHED_MULTISETS:
             break
-        vectors = short_vectors(constraints, 2 * records, limit=SMALL).vectors
+        vectors = short_vectors(constraints, 2 * records, limit=MOST_SEARCHED_MULTISETS).vectors
         if len(vectors):
             times = adjacency // records
             longest = vectors[[int(np.argmax(np.abs(vectors).sum(axis=1))), int(np.argmax((vectors**2).sum(axis=1)))]]
@@ -166,7 +167,6 @@ def _multipliers(columns: Integers, cell: int) -> Floats:
 
 SLOW_SEARCH = 100  # elements among which a search takes seconds
 FEW = 2000  # changes that are listed and looked at one by one in a few milliseconds
-LARGEST_SEARCH = 200  # rank of the lattice whose short vectors are searched for
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +220,7 @@ class InvariantChanges(ChangeRelation, ByLength):
 
     def _found_or_boundable(self) -> bool:
         """Whether a list is there, of statistics of no known kind; `DesignFailed` where bounds cannot take its place either."""
-        if multiset_count(self.size, self._radius, True) > MULTISETS and self.size > SLOW_SEARCH:
+        if multiset_count(self.size, self._radius, True) > MOST_MULTISETS and self.size > SLOW_SEARCH:
             announce(f"looking for a list of the changes of {self.adjacency} records of {self.size} elements")
         try:
             return bool(len(self.changes) >= 0)
@@ -238,16 +238,15 @@ class InvariantChanges(ChangeRelation, ByLength):
         if count > most:
             return f" (at least {count:,} of {self.size:,} elements; the limit is {most:,})"
         if self._beyond_a_search:
-            return (
-                f" (of {self.size:,} elements, on a lattice of rank {self.invariant.freedom:,}; the limit is {LARGEST_SEARCH})"
-            )
+            rank = f"on a lattice of rank {self.invariant.freedom:,}; the limit is {LARGEST_SEARCHED_RANK}"
+            return f" (of {self.size:,} elements, {rank})"
         return f" (of {self.size:,} elements; the limit is {most:,})"
 
     @property
     def _beyond_a_search(self) -> bool:
         """Whether a list would be searched for in a reduced basis of a large rank, which takes minutes and ends without one."""
-        many = multiset_count(self.size, self._radius, True) > MULTISETS
-        return many and self.invariant.freedom > LARGEST_SEARCH
+        many = multiset_count(self.size, self._radius, True) > MOST_MULTISETS
+        return many and self.invariant.freedom > LARGEST_SEARCHED_RANK
 
     @property
     def exchanges(self) -> bool:

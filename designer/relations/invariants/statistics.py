@@ -16,6 +16,7 @@ from designer.base.checks import assign, count, names, shown
 from designer.base.display import every_name
 from designer.base.errors import InvalidProblem
 from designer.base.schema import BOOLEAN, NAMES, PLACE, POSITIONS, Named, list_of, or_null, record, whole
+from designer.limits import LARGEST_STATISTIC_ENTRY
 from solvers.exact.rational import integer_rank
 
 # What a list of published statistics amounts to: classes of the elements with public sums, alone, nested, or crossed.
@@ -313,7 +314,6 @@ def _are_lines(line: Classes, coordinates: list[Classes], axis: int) -> bool:
 
 Integers = NDArray[np.int64]
 Distance = Literal["l1", "l2"]
-LARGEST_ENTRY = 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -443,7 +443,11 @@ def _integers(matrix: object) -> Integers:
         raise InvalidProblem("invariant.matrix: rows differ in length; give one integer for each element in each.") from None
     if given.ndim != 2 or not given.size:
         raise InvalidProblem(f"invariant.matrix: has shape {given.shape}; give a row of integers for each statistic.")
-    if given.dtype.kind not in "biuf" or not (given == np.floor(given)).all() or not (np.abs(given) < LARGEST_ENTRY).all():
+    if (
+        given.dtype.kind not in "biuf"
+        or not (given == np.floor(given)).all()
+        or not (np.abs(given) < LARGEST_STATISTIC_ENTRY).all()
+    ):
         raise InvalidProblem("invariant.matrix: entries must be whole numbers below 2^31; multiply a row by its denominator.")
     return given.astype(np.int64)
 

@@ -23,6 +23,7 @@ from designer.base.schema import COUNT, exactly, of_kind
 from designer.certificate.change_norms import ByLength, Longest
 from designer.certificate.implicit_changes import UnlistedSet
 from designer.certificate.norms import NormOrder as Order
+from designer.limits import MOST_TRANSPORTED_RECORDS
 from designer.problem.relation import Block, Indices, Read, Relation, rectangles
 from designer.relations.invariants.changes import ChangeRelation, change_words, most_changes
 from designer.relations.invariants.known import Booleans, Change, known_changes, measured
@@ -179,8 +180,6 @@ def _is_close(ancestors: Indices, inside: NDArray[np.bool_]) -> bool:
     return not bool(np.isin(ancestors[~inside, shared], own[:, shared]).any())
 
 
-# A transport between two multisets of r records is the best of r! assignments, each added up in rationals.
-LARGEST_TRANSPORT = 6
 LONG = 2_000  # changes; the transport costs of a longer list take seconds
 TIED = 2.0**-40  # pairs whose float ratios are this near to the largest are looked at in rationals
 EXCHANGED = "of an exchange for its budget, the heaviest two of every group"
@@ -226,8 +225,10 @@ class InvariantMetric(ChangeRelation, ByLength):
                 "relation.by_exchanges: is proven for a taxonomy and published sums of whole branches of it only; leave it "
                 "out, and the changes are listed."
             )
-        if self.adjacency > LARGEST_TRANSPORT and self.levels is None:
-            raise InvalidProblem(f"adjacency: {self.adjacency} records moved at once; at most {LARGEST_TRANSPORT} are costed.")
+        if self.adjacency > MOST_TRANSPORTED_RECORDS and self.levels is None:
+            raise InvalidProblem(
+                f"adjacency: {self.adjacency} records moved at once; at most {MOST_TRANSPORTED_RECORDS} are costed."
+            )
 
     @cached_property
     def levels(self) -> Levels | None:
@@ -237,7 +238,7 @@ class InvariantMetric(ChangeRelation, ByLength):
     @cached_property
     def listed(self) -> bool:
         """Whether the changes are written out: where exchanges are not proven to imply them, or where they are few."""
-        if self.by_exchanges or (self.adjacency > LARGEST_TRANSPORT and self.levels is not None):
+        if self.by_exchanges or (self.adjacency > MOST_TRANSPORTED_RECORDS and self.levels is not None):
             return False
         return self.levels is None or number_of_changes(self.invariant, self.adjacency) <= most_changes(self.size)
 

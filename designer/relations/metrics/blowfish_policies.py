@@ -15,6 +15,7 @@ from designer.base.arrays import Floats
 from designer.base.checks import assign, positive
 from designer.base.errors import InvalidProblem
 from designer.base.schema import POSITIVE, of_kind
+from designer.limits import LARGEST_METRIC_BUDGET
 from designer.problem.budget_bounds import Nearness, of_parts
 from designer.problem.domain import Domain
 from designer.problem.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, rectangles
@@ -22,7 +23,6 @@ from designer.relations.metrics.attributes import Hamming, hamming
 from designer.relations.metrics.element_budgets import Partition, partition
 from designer.relations.metrics.graphs import Graph, LongestPath, csr_edges, graph, is_network, longest_path
 from designer.relations.metrics.metric import (
-    LARGEST_BUDGET,
     LEAST_BUDGET,
     METRIC,
     Metric,
@@ -302,5 +302,5 @@ def _ground(points: object, elements: Any) -> Metric:
 def _require_range(threshold: float, epsilon: float) -> None:
     """Thresholds and budgets that floats divide and multiply without loss."""
     for name, value in (("threshold", threshold), ("epsilon", epsilon)):
-        if not LEAST_BUDGET**0.5 <= value <= LARGEST_BUDGET**0.5:
+        if not LEAST_BUDGET**0.5 <= value <= LARGEST_METRIC_BUDGET**0.5:
             raise InvalidProblem(f"metric.{name}: {value} is out of range; choose units between 1e-100 and 1e100.", value=value)

@@ -15,9 +15,10 @@ from designer.base.checks import positive
 from designer.base.errors import InvalidProblem
 from designer.base.labels import listed_label
 from designer.base.schema import BOOLEAN, BUDGETS, POSITIVE, list_of, of_kind, text
+from designer.limits import LARGEST_METRIC_BUDGET
 from designer.problem.budget_bounds import Nearness, all_pairs_of
 from designer.problem.relation import BLOCK_PAIRS, Block, Indices, Read
-from designer.relations.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric, relabelled
+from designer.relations.metrics.metric import LEAST_BUDGET, Metric, relabelled
 
 UNPROTECTED = 1e250  # in the place of infinity, whose difference from itself is no number
 
@@ -197,7 +198,7 @@ class Partition(Metric):
         return Nearness(
             part[:, None].astype(np.float64),
             lambda gaps, a, b: np.where(gaps[0] > 0, np.inf, self.epsilon),
-            np.array([LARGEST_BUDGET]),
+            np.array([LARGEST_METRIC_BUDGET]),
             listed,
             False,
         )
@@ -287,12 +288,13 @@ def own_budgets(epsilons: object, field: str) -> Floats:
     """One positive budget for each element, infinite where it is unprotected,
     within the range in which float sums are accurate."""
     array = real_array(epsilons, field, 1, allow_inf=True)
-    within = (array > 0) & (((array >= LEAST_BUDGET) & (array <= LARGEST_BUDGET)) | np.isinf(array))
+    within = (array > 0) & (((array >= LEAST_BUDGET) & (array <= LARGEST_METRIC_BUDGET)) | np.isinf(array))
     for i in np.flatnonzero(~within).tolist():
         epsilon = positive(array[i], f"{field}[{i}]", allow_inf=True)
-        if not (LEAST_BUDGET <= epsilon <= LARGEST_BUDGET or np.isinf(epsilon)):
+        if not (LEAST_BUDGET <= epsilon <= LARGEST_METRIC_BUDGET or np.isinf(epsilon)):
             raise InvalidProblem(
-                f"{field}[{i}]: {epsilon} is out of range; give {LEAST_BUDGET} to {LARGEST_BUDGET}, or infinity.", value=epsilon
+                f"{field}[{i}]: {epsilon} is out of range; give {LEAST_BUDGET} to {LARGEST_METRIC_BUDGET}, or infinity.",
+                value=epsilon,
             )
     return array
 

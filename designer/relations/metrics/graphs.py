@@ -20,8 +20,9 @@ from designer.base.checks import assign, count, names, positive, shown
 from designer.base.errors import InvalidProblem
 from designer.base.progress import announce
 from designer.base.schema import COUNT, PLACE, POSITIVE, Named, list_of, of_kind
+from designer.limits import LARGEST_METRIC_BUDGET, MOST_GRAPH_NODES
 from designer.problem.relation import Block, Indices, Read, Relation
-from designer.relations.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric
+from designer.relations.metrics.metric import LEAST_BUDGET, Metric
 from solvers.exact.rational import dyadic_integers
 
 # The longest of all shortest paths of a graph, without the paths from every node.
@@ -159,9 +160,6 @@ def network_edges(source: Any, elements: Any, weight: str, field: str) -> tuple[
         raise InvalidProblem(f"{field}: is directed, but a change and its reverse have one budget; pass G.to_undirected().")
     place = places(source.nodes, elements, field)
     return [(place[u], place[v], length) for u, v, length in source.edges(data=weight, default=1.0)], len(place)
-
-
-MOST_NODES = 10**6  # 0.7 s
 
 
 EDGE = Named("edge", list_of(PLACE, least=2, most=2))
@@ -327,8 +325,8 @@ def graph(
 
 def _shortest(listed: list[tuple[int, int, Any]], size: int, rate: float, labels: tuple[str, ...] | None) -> Graph:
     """The graph of checked edges, the shortest of parallel ones."""
-    if size > MOST_NODES:
-        raise InvalidProblem(f"metric.nodes: {shown(size)} are more than {MOST_NODES}; merge elements.", value=size)
+    if size > MOST_GRAPH_NODES:
+        raise InvalidProblem(f"metric.nodes: {shown(size)} are more than {MOST_GRAPH_NODES}; merge elements.", value=size)
     shortest: dict[tuple[int, int], float] = {}
     for e, (i, j, weight) in enumerate(listed):
         if not 0 <= min(i, j) <= max(i, j) < size or i == j:
@@ -380,6 +378,6 @@ def _number(end: Any, e: int) -> int:
 
 def _in_range(value: float, field: str) -> float:
     """Lengths and rates whose products and sums stay within the floats."""
-    if not LEAST_BUDGET**0.5 <= value <= LARGEST_BUDGET**0.5:
+    if not LEAST_BUDGET**0.5 <= value <= LARGEST_METRIC_BUDGET**0.5:
         raise InvalidProblem(f"{field}: {value} is out of range; choose units between 1e-100 and 1e100.", value=value)
     return value

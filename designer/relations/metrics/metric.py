@@ -18,32 +18,30 @@ from designer.base.checks import assign, count, positive, shown
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import canonical
 from designer.base.schema import COUNT, POSITIVE, list_of, of_kind, refer
+from designer.limits import DEEPEST_NESTING, LARGEST_METRIC_BUDGET, LARGEST_METRIC_FACTOR
 from designer.problem.budget_bounds import Nearness, all_pairs_of, of_parts, scaled_rule, without_features
 from designer.problem.domain import Domain, attribute_lines
 from designer.problem.histogram import Unlisted
 from designer.problem.relation import Block, Indices, Read, Relation, SimpleBudgets, of_ones_own, rectangles
 from solvers.exact.rational import last_float_above
 
-# A sum of scaled products of graphs takes four levels; deeper nests are mistakes, or files made to exhaust a reader.
-DEEPEST = 8
-
 # Float budgets outside are clipped before they are added and scaled,
 # factors are kept to the range below: nothing over- or underflows.
-LEAST_BUDGET, LARGEST_BUDGET = 1e-200, 1e200
-LEAST_FACTOR, LARGEST_FACTOR = 1e-90, 1e90
+LEAST_BUDGET, LEAST_FACTOR = 1e-200, 1e-90
 
 
 def clipped(budgets: Floats) -> Floats:
     """Float budgets on the private side of what float arithmetic can hold; infinity, which means unprotected, stays.
 
-    Below `LEAST_BUDGET` a budget counts as 0, so that the certificate settles its pair exactly; above `LARGEST_BUDGET` as that.
+    Below `LEAST_BUDGET` a budget counts as 0, so that the certificate settles its pair exactly; above
+    `LARGEST_METRIC_BUDGET` as that.
     budgets: any shape (...,).
 
     >>> clipped(np.array([1e-250, 0.5, 1e250, np.inf])).tolist()
     [0.0, 0.5, 1e+200, inf]
     """
     small = np.where(budgets < LEAST_BUDGET, 0.0, budgets)
-    return np.asarray(np.where(np.isfinite(small), np.minimum(small, LARGEST_BUDGET), small))
+    return np.asarray(np.where(np.isfinite(small), np.minimum(small, LARGEST_METRIC_BUDGET), small))
 
 
 def relabelled(*labels: Indices) -> Indices:
@@ -68,9 +66,9 @@ def require_metric(value: object, field: str, size: int | None = None) -> Metric
         raise InvalidProblem(
             f"{field}: speaks of {value.size} elements where {size} are needed; metrics must share one universe."
         )
-    if relation_depth(value) >= DEEPEST:
+    if relation_depth(value) >= DEEPEST_NESTING:
         raise InvalidProblem(
-            f"{field}: nests metrics {relation_depth(value)} deep; at most {DEEPEST - 1} levels go into another metric."
+            f"{field}: nests metrics {relation_depth(value)} deep; at most {DEEPEST_NESTING - 1} levels go into another metric."
         )
     value.require_symmetric(field)
     return value
@@ -300,9 +298,10 @@ class Scaled(Metric):
 
     def __post_init__(self) -> None:
         require_metric(self.part, "metric.part")
-        if not LEAST_FACTOR <= self.factor <= LARGEST_FACTOR:
+        if not LEAST_FACTOR <= self.factor <= LARGEST_METRIC_FACTOR:
             raise InvalidProblem(
-                f"metric.factor: {self.factor} is out of range; give {LEAST_FACTOR} to {LARGEST_FACTOR}.", value=self.factor
+                f"metric.factor: {self.factor} is out of range; give {LEAST_FACTOR} to {LARGEST_METRIC_FACTOR}.",
+                value=self.factor,
             )
         assign(self, budget_error=self.part.budget_error + 2.0**-52)
 

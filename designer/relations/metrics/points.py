@@ -20,9 +20,10 @@ from designer.base.checks import assign, positive, shown
 from designer.base.display import counted
 from designer.base.errors import InvalidProblem
 from designer.base.schema import MATRIX, POSITIVE, VECTOR, Fragment, Named, list_of, number, of_kind, one_of
+from designer.limits import LARGEST_METRIC_BUDGET
 from designer.problem.budget_bounds import MOST_FEATURES, Nearness, Order, all_pairs_of
 from designer.problem.relation import Block, Indices, Read
-from designer.relations.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric
+from designer.relations.metrics.metric import LEAST_BUDGET, Metric
 from solvers.exact.balls import working_precision
 from solvers.exact.rational import root_below
 
@@ -319,10 +320,10 @@ class Ordered(Metric):
         super().__post_init__()
         if self.unit not in UNITS:
             raise InvalidProblem(f"metric.unit: {self.unit!r} is unknown; use one of {list(UNITS)}.", value=self.unit)
-        if not LEAST_BUDGET <= self.rate <= LARGEST_BUDGET:
+        if not LEAST_BUDGET <= self.rate <= LARGEST_METRIC_BUDGET:
             raise InvalidProblem(
                 f"metric.period: {self.period} gives a budget of {self.rate} for a difference of 1; choose units between "
-                f"{LEAST_BUDGET} and {LARGEST_BUDGET}."
+                f"{LEAST_BUDGET} and {LARGEST_METRIC_BUDGET}."
             )
         require_measurable(self.values[:, None], self.rate)
 

@@ -18,6 +18,7 @@ from designer.base.checks import assign, count, positive, shown
 from designer.base.errors import InvalidProblem
 from designer.base.run_length import in_runs, numbers_from, or_runs
 from designer.base.schema import BOOLEAN, BUDGETS, of_kind
+from designer.limits import MOST_PRESENCE_ELEMENTS
 from designer.problem.budget_bounds import Nearness
 from designer.problem.histogram import Unlisted
 from designer.problem.relation import Block, Indices, Read, Relation, SimpleBudgets, rectangles
@@ -27,7 +28,6 @@ from designer.relations.metrics.metric import METRIC, Metric, inner_words, metri
 from designer.relations.metrics.points import Ordered
 from solvers.exact.rational import float_above
 
-MOST_ELEMENTS = 10**8
 NOTION_OF = {"epsilon": "pure", "mu": "zcdp"}
 BUDGET_OF = {notion: name for name, notion in NOTION_OF.items()}
 
@@ -343,8 +343,8 @@ def add_remove(n: int, epsilon: float | Sequence[float]) -> AddRemove:
     'Any one record may appear or disappear, with a budget of its own for each universe element, from 0.5 to 1.0.'
     """
     size = count(n, "n")
-    if size > MOST_ELEMENTS:
-        raise InvalidProblem(f"n: {shown(n)} elements are more than {MOST_ELEMENTS}; merge elements.", value=n)
+    if size > MOST_PRESENCE_ELEMENTS:
+        raise InvalidProblem(f"n: {shown(n)} elements are more than {MOST_PRESENCE_ELEMENTS}; merge elements.", value=n)
     if not isinstance(epsilon, (list, tuple)) and np.ndim(epsilon) == 0:
         return AddRemove(frozen(np.full(size, positive(epsilon, "epsilon"))))
     epsilons = real_array(epsilon, "epsilon", 1, allow_inf=True)

@@ -21,9 +21,8 @@ from pathlib import Path
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
 from designer.base.labels import CARRIAGE_RETURNS, csv_records, number_in_file, other_separator
+from designer.limits import MOST_COLUMN_NAME_CHARACTERS, MOST_FIELD_BYTES
 
-LONGEST_FIELD = 2**31 - 1
-MOST_NAME = 1000
 NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]")  # in a name: control characters, and what was no UTF-8
 ROWS_AT_ONCE = 20_000
 
@@ -93,10 +92,10 @@ def header(path: Path, delimiter: str) -> list[str]:
     names = next(_records(path, delimiter), [])
     if any("\r" in name for name in names):
         raise InvalidProblem(f"{path}: {CARRIAGE_RETURNS}")
-    if any(len(name) > MOST_NAME or NO_TEXT.search(name) for name in names):
+    if any(len(name) > MOST_COLUMN_NAME_CHARACTERS or NO_TEXT.search(name) for name in names):
         raise InvalidProblem(
             f"{path}, line 1: is no line of column names in UTF-8; save the file as UTF-8 (a spreadsheet: as CSV UTF-8), with "
-            f"the names of its columns first, each of up to {MOST_NAME} characters."
+            f"the names of its columns first, each of up to {MOST_COLUMN_NAME_CHARACTERS} characters."
         )
     if mark := other_separator(names, delimiter):
         raise InvalidProblem(
@@ -115,6 +114,6 @@ def batches(path: Path, delimiter: str, width: int) -> Iterator[list[tuple[str, 
 
 
 def _records(path: Path, delimiter: str) -> Iterator[list[str]]:
-    csv.field_size_limit(LONGEST_FIELD)
+    csv.field_size_limit(MOST_FIELD_BYTES)
     with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
         yield from csv_records(file, delimiter)

@@ -24,6 +24,7 @@ from designer.base.json_text import require_keys
 from designer.base.labels import is_missing, listed_label, number_of, texts_of, values_of, whole_of
 from designer.base.schema import COUNT, Named, keys, noted, or_null, record, text, whole
 from designer.certificate.guarantee import Guarantee
+from designer.limits import MOST_DECIMAL_DIGITS, MOST_NAME_CHARACTERS, MOST_ROWS_PER_ENTITY
 from designer.problem.histogram import REFUSE, UNREADABLE, Unlisted
 from designer.problem.histogram import WORDS as UNLISTED_WORDS
 from designer.relations.records.engines import engine_of, label_column, not_stored, not_stored_by_spark
@@ -135,8 +136,6 @@ def _guessed(node: Any) -> str | None:
     return None if type(node.data).__name__ in HELD else NO_FRAME
 
 
-MOST_NAME = 200
-MOST_ROWS = 1000
 NO_TABLE = (
     "records: neither a data frame nor an Ibis table; connect to an engine and pass a table, such as "
     "ibis.duckdb.connect().read_parquet(path)."
@@ -146,7 +145,6 @@ NOT_ONE_TABLE = (
     "not of records. Pass a table, filtered or mapped row by row, or say what one row is, "
     'such as unit="household": the guarantee then says so.'
 )
-MOST_DECIMALS = 38  # digits of a decimal of DuckDB
 UNREAD_TYPE = (
     "records: column {name!r} is of type {kind}, which DuckDB does not read from memory; make it float32, float64 or a decimal "
     "of up to 38 digits. Nothing was released."
@@ -202,11 +200,12 @@ class RowUnit(Immutable):
 
     def __post_init__(self) -> None:
         named = self.name is None or (
-            isinstance(self.name, str) and 0 < len(self.name) <= MOST_NAME and self.name.isprintable()
+            isinstance(self.name, str) and 0 < len(self.name) <= MOST_NAME_CHARACTERS and self.name.isprintable()
         )
         if not named:
             raise InvalidProblem(
-                f"unit: {shown(self.name)} is no name; give a printable text of up to {MOST_NAME} characters.", value=self.name
+                f"unit: {shown(self.name)} is no name; give a printable text of up to {MOST_NAME_CHARACTERS} characters.",
+                value=self.name,
             )
         if (self.entity is None) != (self.rows_per_entity is None):
             raise InvalidProblem(
@@ -218,9 +217,9 @@ class RowUnit(Immutable):
             return
         if not isinstance(self.entity, str) or not self.entity:
             raise InvalidProblem(f"entity: {shown(self.entity)} is not the name of a column.", value=self.entity)
-        if count(self.rows_per_entity, "rows_per_entity") > MOST_ROWS:
+        if count(self.rows_per_entity, "rows_per_entity") > MOST_ROWS_PER_ENTITY:
             raise InvalidProblem(
-                f"rows_per_entity: {self.rows_per_entity} is above {MOST_ROWS}; the loss grows with its square.",
+                f"rows_per_entity: {self.rows_per_entity} is above {MOST_ROWS_PER_ENTITY}; the loss grows with its square.",
                 value=self.rows_per_entity,
             )
 
@@ -468,7 +467,7 @@ def _by_value(table: Any) -> Any:
     computes = any(not isinstance(node, ops.Field) for node in table.op().find(ops.Value))
     found = table.op().find(ops.InMemoryTable)
     for name, kind in (column for node in found for column in node.schema.items()):
-        if kind.is_float16() or (kind.is_decimal() and (kind.precision or 0) > MOST_DECIMALS):
+        if kind.is_float16() or (kind.is_decimal() and (kind.precision or 0) > MOST_DECIMAL_DIGITS):
             raise InvalidProblem(UNREAD_TYPE.format(name=name, kind=kind))
     texts = {node: made for node in found if (made := _converted(node, texts=True, floats=not computes)) is not None}
     if not texts:

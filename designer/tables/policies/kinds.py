@@ -13,8 +13,9 @@ from typing import Any
 
 from designer.base.errors import InvalidSpec
 from designer.base.schema import ClosedList, exactly, record
+from designer.limits import DEEPEST_NESTING
 from designer.tables.policies.plain_policies import ConstantPolicy, GaussianSums, LaplaceSums, Splitting
-from designer.tables.policies.policies import DEEPEST, AsZcdp, MaximumOfPolicies, Piecewise, ScaledPolicy, SumOfPolicies
+from designer.tables.policies.policies import AsZcdp, MaximumOfPolicies, Piecewise, ScaledPolicy, SumOfPolicies
 from designer.tables.policies.policy import Policy
 from designer.tables.policies.slow_policies import StudentSum, TransformedSum
 
@@ -36,10 +37,10 @@ POLICIES: dict[str, type[Policy]] = {
 }
 
 
-def policy_from_spec(spec: Any, levels: int = DEEPEST) -> Policy:
+def policy_from_spec(spec: Any, levels: int = DEEPEST_NESTING) -> Policy:
     """A policy from plain data: of the closed list of kinds, with exactly the keys of its kind, every number checked again."""
     if not levels:
-        raise InvalidSpec(f"policy: nests policies more than {DEEPEST} deep; write it with fewer levels.")
+        raise InvalidSpec(f"policy: nests policies more than {DEEPEST_NESTING} deep; write it with fewer levels.")
     return KINDS.read(spec, lambda part: policy_from_spec(part, levels - 1))
 
 

@@ -21,6 +21,7 @@ from designer.base.arrays import Floats
 from designer.base.checks import assign, checked, shown
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.labels import is_missing
+from designer.limits import DEEPEST_NESTING
 from designer.relations.records.engines import octets, octets_of
 from designer.relations.records.values import entry, is_whole
 from designer.tables.policies.plain_policies import ConstantPolicy, GaussianSums, LaplaceSums, NoisySums, Splitting
@@ -41,8 +42,6 @@ __all__ = [
     "SumOfPolicies",
 ]
 
-# Sums of groups of scaled sums take five levels; deeper nests are mistakes, or files made to exhaust a reader.
-DEEPEST = 8
 # Losses below which `P + exp(-P) - 1` is `P^2` times this series, in which nothing cancels; rates above which r / sinh(r) is 0;
 # losses from which the zCDP of a pure promise counts as all of it.
 NEAR, FAR, ALL_IN_ALL = 0.0625, 2**10, 512
@@ -56,9 +55,9 @@ class Compound(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         same_unit(self.inner(), f"policy.{self.kind}")
-        if policy_depth(self) > DEEPEST:
+        if policy_depth(self) > DEEPEST_NESTING:
             raise InvalidProblem(
-                f"policy.{self.kind}: nests policies {policy_depth(self)} deep; at most {DEEPEST} levels are read back."
+                f"policy.{self.kind}: nests policies {policy_depth(self)} deep; at most {DEEPEST_NESTING} levels are read back."
             )
 
     @property

@@ -16,6 +16,7 @@ from designer.base.arrays import Floats, Immutable
 from designer.base.checks import Declared, rational, shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import as_data
+from designer.limits import LARGEST_POLICY_EXPONENT
 from designer.relations.records.engines import number_column
 from designer.relations.records.values import entry, python_number
 
@@ -24,7 +25,6 @@ Columns = Mapping[str, NDArray[Any]]
 Read = Callable[[Any], "Policy"]
 UNIT_WORDS: dict[str, str] = {"zcdp": "rho of zero-concentrated privacy", "pure": "epsilon of pure privacy"}
 # Parameters stay within these powers of two, and engines see measures cut at 1e60: no product of theirs over- or underflows.
-LARGEST_BITS = 128
 LARGEST_MEASURE = 1e60
 
 
@@ -121,9 +121,11 @@ class Amounts(Mapping[str, Fraction]):
 def parameter(value: object, field: str, *, zero: bool = False) -> Fraction:
     """A rational from 2^-128 to 2^128, or 0 where that is allowed."""
     number = rational(value, field)
-    if not (zero and number == 0) and not Fraction(1, 2**LARGEST_BITS) <= number <= 2**LARGEST_BITS:
+    if not (zero and number == 0) and not Fraction(1, 2**LARGEST_POLICY_EXPONENT) <= number <= 2**LARGEST_POLICY_EXPONENT:
         raise InvalidProblem(
-            f"{field}: {shown(value)} is out of range; give a number from 2^-{LARGEST_BITS} to 2^{LARGEST_BITS}.", value=value
+            f"{field}: {shown(value)} is out of range; give a number from 2^-{LARGEST_POLICY_EXPONENT} to "
+            f"2^{LARGEST_POLICY_EXPONENT}.",
+            value=value,
         )
     return number
 

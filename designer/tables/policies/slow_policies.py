@@ -22,8 +22,9 @@ from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import as_data
 from designer.certificate.guarantee import Optimality
+from designer.limits import LARGEST_TAIL_POWER
 from designer.sampling.integer_gaussian import DiscreteGaussian
-from designer.sampling.integer_tails import LARGEST_POWER, DiscreteStudent
+from designer.sampling.integer_tails import DiscreteStudent
 from designer.tables.policies.design import COUNT, PriorRecords, RecordDesign
 from designer.tables.policies.policies import ConstantPolicy, Splitting, SumOfPolicies
 from designer.tables.policies.policy import (
@@ -179,9 +180,9 @@ class StudentNoise(SlowNoise):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.power > LARGEST_POWER:
+        if self.power > LARGEST_TAIL_POWER:
             raise InvalidProblem(
-                f"power: {self.power} is above {LARGEST_POWER}; Gaussian noise is what it would come to.", value=self.power
+                f"power: {self.power} is above {LARGEST_TAIL_POWER}; Gaussian noise is what it would come to.", value=self.power
             )
 
     @classmethod

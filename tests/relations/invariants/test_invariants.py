@@ -20,10 +20,11 @@ from designer.certificate.certificate import certify
 from designer.certificate.frozen import to_spec
 from designer.certificate.norms import weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
+from designer.limits import MOST_TRANSPORTED_RECORDS
 from designer.problem.domain import Domain
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.statistics import FREE, Structure, structure_of
-from designer.relations.invariants.transport import LARGEST_TRANSPORT, InvariantMetric
+from designer.relations.invariants.transport import InvariantMetric
 from designer.relations.kinds import relation_from_spec
 from designer.relations.metrics.metric import Metric
 from designer.verifier import standalone
@@ -296,7 +297,10 @@ def test_altered_relations_are_refused(field, value):
         (lambda: invariants.margins((2, 2), [(0, 1), (1,)]).semi_adjacency_bound, "no bound"),
         (lambda: metrics.uniform(3, 1.0) & invariants.margins((2, 2)), "3 elements, the invariant of 4"),
         (lambda: metrics.uniform(2, 1.0) & invariants.linear([[1, 0]], records_public=False).at(1), "records_public"),
-        (lambda: metrics.uniform(4, 1.0) & invariants.margins((2, 2)).at(LARGEST_TRANSPORT + 1), "records moved at once"),
+        (
+            lambda: metrics.uniform(4, 1.0) & invariants.margins((2, 2)).at(MOST_TRANSPORTED_RECORDS + 1),
+            "records moved at once",
+        ),
         (lambda: Problem(Workload.identity(3), invariants.margins((2, 2)).protect(1.0)), "4 elements"),
     ],
 )

@@ -409,6 +409,6 @@ def test_no_change_is_looked_for_among_more_multisets_than_are_held(monkeypatch)
     monkeypatch.setattr(bounded, "SMALL", 9)
     (change, same) = bounded._some_changes(statistics, 1)
     assert sorted(change.items()) in ([(0, -1), (1, 1)], [(0, 1), (1, -1)]) and same == change
-    monkeypatch.setattr(bounded, "SMALL", 8)
+    monkeypatch.setattr(bounded, "MOST_SEARCHED_MULTISETS", 8)
     with pytest.raises(DesignFailed, match="no change of few records that keeps the statistics was found among 8 elements"):
         bounded._some_changes(statistics, 1)

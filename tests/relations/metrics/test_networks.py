@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 
 from designer import InvalidProblem, Problem, Workload, compare, design, invariants, load, metrics, plot
 from designer.cli import main
+from designer.limits import MOST_DRAWN_ELEMENTS
 from designer.problem.relation import ABSENT
-from designer.publish.pictures.of_designs import MOST_DRAWN, relation_drawing
+from designer.publish.pictures.of_designs import relation_drawing
 from designer.relations.metrics.graphs import csr_edges, longest_path
 from designer.relations.metrics.metric import Metric
 from designer.relations.row_groups import RowGroups
@@ -149,7 +150,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "groups of text": (lambda: metrics.taxonomy(["DE", "FR"], [1.0, 1.0]), "metric.tree[0]: 'DE' is no list of groups"),
     "another order": (lambda: Problem(COUNTS, metrics.graph(nx.path_graph(TOWNS[::-1]), elements=TOWNS[::-1])), "its element 0 was matched as 'Lyon', that of the workload is 'Bonn'"),
     "another order, inside": (lambda: Problem(COUNTS, 2.0 * metrics.taxonomy({t: [] for t in TOWNS}, [1.0], elements=TOWNS[::-1])), "matched as 'Lyon'"),
-    "too many to draw": (lambda: relation_drawing(metrics.uniform(MOST_DRAWN + 1, 1.0)), "elements are more than"),
+    "too many to draw": (lambda: relation_drawing(metrics.uniform(MOST_DRAWN_ELEMENTS + 1, 1.0)), "elements are more than"),
 }  # fmt: skip
 
 
