@@ -237,7 +237,12 @@ def smallest_budget(problem: Problem) -> float:
 def mechanism(problem: Problem, family: str, weights: Floats, bound: Bound | None = None) -> AdditiveMechanism:
     """Build the frozen mechanism with these weights on the queries themselves, each in its own unit.
 
-    weights: (K,), infinite for an answer without noise.
+    Parameters
+    ----------
+    problem : linear queries.
+    family : the name that the provenance gives.
+    weights : (K,), infinite for an answer without noise.
+    bound : what a solver proved of all designs of the family.
     """
     whole = in_units(problem.workload.dense(), problem.relation)
     measured, coordinates = whole.weights(weights), whole.coordinates(np.isfinite(weights))

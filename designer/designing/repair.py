@@ -63,8 +63,16 @@ def freeze(
 ) -> AdditiveMechanism:
     """Build the certified mechanism whose noise follows `shape(differences on the grid)`, divided by what privacy requires.
 
-    scales: rough noise scales of the measured coordinates, (R,), which choose the grid; 0 where there is none.
-    whole: on the coarsest grid that holds the measured matrix (see `Grid.for_scales`).
+    Parameters
+    ----------
+    problem : linear queries.
+    family : the name that the provenance gives.
+    coordinates : what is measured, and how it makes the answers.
+    scales : rough noise scales of the measured coordinates, (R,), which choose the grid; 0 where there is none.
+    shape : the norm of the noise, from the differences on the grid.
+    falloff : "exponential", "gaussian" or "rounded_gaussian".
+    bound : what a solver proved of all designs of the family.
+    whole : on the coarsest grid that holds the measured matrix (see `Grid.for_scales`).
     """
     matrix = coordinates.matrix(problem)
     grid, rounded = rounded_to_grid(problem, matrix, scales, whole=whole)
@@ -193,9 +201,13 @@ def refuse_swallowed(relation: Relation, matrix: Floats, on_grid: Floats, scales
 
 
 def on_heard(values: Floats, coordinates: Coordinates, rest: float = 0.0) -> Floats:
-    """Spread values of the heard coordinates over all measured ones, `rest` elsewhere; the last axis is the coordinates.
+    """Spread values of the heard coordinates over all measured ones, (..., R); the last axis is the coordinates.
 
-    values: (..., s). Returns (..., R).
+    Parameters
+    ----------
+    values : (..., s), on the heard coordinates.
+    coordinates : R of them, of which s are heard.
+    rest : the value elsewhere.
     """
     full = np.full((*values.shape[:-1], len(coordinates.heard)), rest)
     full[..., coordinates.heard] = values

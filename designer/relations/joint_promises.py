@@ -45,8 +45,7 @@ class Promising(Protocol):
 
 
 def composition(relations: Sequence[Relation], notion: str = "pure") -> Relation:
-    """Compose the relations that releases about the same records keep. `relations` are fixed before the first; the releases may
-    be chosen one after the other.
+    """Compose the relations that releases about the same records keep. The releases may be chosen one after the other.
 
     pure: budgets add (DX Fact 1); gaussian: `b^2/2`-zCDP adds, so budgets combine to the root of the sum of their squares.
     approximate: budgets add pair by pair, and so do the deltas. There records that only appear say nothing of a record that
@@ -54,7 +53,10 @@ def composition(relations: Sequence[Relation], notion: str = "pure") -> Relation
     Relations in which records appear combine their budgets of appearing too, rounded up. If one of the relations speaks of
     changes only, the number of records is public, and so do they together.
 
-    relations: of each release, over the same elements. notion: "pure", "zcdp" or "approximate".
+    Parameters
+    ----------
+    relations : of each release, over the same elements; fixed before the first.
+    notion : "pure", "zcdp" or "approximate".
 
     >>> from designer import metrics
     >>> composition([metrics.uniform(2, 3.0), metrics.uniform(2, 4.0)], "zcdp").exact_budget(0, 1)
@@ -114,7 +116,10 @@ def group_privacy(relation: Metric, records: int) -> Scaled:
     Pure: the ratios multiply along the changes. Gaussian: `b^2/2`-zCDP becomes that of the sum of the budgets. Groups
     whose records change differently: `group_budget`.
 
-    relation: for one record. records: how many change together.
+    Parameters
+    ----------
+    relation : the relation of one record.
+    records : how many change together.
     """
     return scaled(count(records, "records"), relation)
 
@@ -126,7 +131,10 @@ def group_budget(relation: Relation, changes: Iterable[tuple[int, int]]) -> Frac
     times the largest budget (DX Fact 1, 3). Exact where budgets are rational;
     irrational ones are each below the truth by less than 2^-79 of it.
 
-    relation: for one record. changes: for each record the numbers of its elements before and after.
+    Parameters
+    ----------
+    relation : the relation of one record.
+    changes : for each record the numbers of its elements before and after.
 
     >>> from designer import metrics
     >>> group_budget(metrics.line([0, 1, 4], period=1, epsilon=0.5), [(0, 1), (0, 2)])
@@ -151,7 +159,10 @@ def group_budget(relation: Relation, changes: Iterable[tuple[int, int]]) -> Frac
 def for_groups(mechanism: Promising, records: int) -> Guarantee:
     """State the guarantee for groups of `records` records that change together; for each group of changes their budgets add.
 
-    mechanism: frozen. records: how many change together.
+    Parameters
+    ----------
+    mechanism : frozen.
+    records : how many change together.
     """
     size, statement = count(records, "records"), mechanism.guarantee
     if "delta" in statement.parameters:
@@ -172,9 +183,12 @@ def for_groups(mechanism: Promising, records: int) -> Guarantee:
 
 
 def post_processing(guarantee: Guarantee, computation: str) -> Guarantee:
-    """State what `computation`, a sentence, makes of a release alone, without another look at the data: the same promise.
+    """State what a computation makes of a release alone, without another look at the data: the same promise.
 
-    guarantee: of the release. computation: what is done with it, in words.
+    Parameters
+    ----------
+    guarantee : of the release.
+    computation : what is done with it, a sentence.
     """
     if not isinstance(computation, str) or not computation.strip() or "\n" in computation:
         raise InvalidProblem(

@@ -254,7 +254,10 @@ def _refuse_many(size: int, found: int, limit: int) -> None:
 def literal_size(queries: int, alpha: float) -> int:
     """Compute the paper's m = log K / alpha^2, rounded up, at least 1 (one query alone would give 0).
 
-    queries: K. alpha: the relative accuracy, above 0.
+    Parameters
+    ----------
+    queries : K, their number.
+    alpha : the relative accuracy, above 0.
     """
     return max(1, math.ceil(math.log(queries) / alpha**2))
 
@@ -263,8 +266,12 @@ def proposition_1(queries: LipschitzQueries, records: int, alpha: float, beta: f
     """Compute DX Proposition 1 as printed, for ranges R at most 1 and m = log K / alpha^2, K >= 2:
     `n max |P - Q| + alpha n + 2 c (log N log K / alpha^2 + log(1 / beta))`. Entries are measured in R, which scales alpha n.
 
-    queries: certified, with their constant c. records: n. alpha: the relative accuracy, above 0. beta: the probability that the
-    bound fails.
+    Parameters
+    ----------
+    queries : certified, with their constant c.
+    records : n, the public number.
+    alpha : the relative accuracy, above 0.
+    beta : the probability that the bound fails.
     """
     size, elements = queries.workload.shape
     choice = 2 * queries.constant * (math.log(elements) * math.log(size) / alpha**2 + math.log(1 / beta))
@@ -278,12 +285,18 @@ def small_db(
     exponent: int | None = None,
     selection: str = "exponential",
 ) -> SmallDB:
-    """Build the SmallDB of a problem with a public number of records.
+    """Build the SmallDB of a problem.
 
-    constant: "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1), or a number c. "optimal" for the least
-    bound, program (8) with the price of `preprocessing.small_db_price`, which wants constant answers for few records and
-    refuses those. size: m, None for the one that makes the bound least. exponent: the grid of P is 2^exponent; a coarse one
-    makes fewer candidates.
+    Parameters
+    ----------
+    problem : with a public number of records.
+    size : m, None for the one that makes the bound least.
+    constant
+        "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1), or a number c. "optimal" for the least
+        bound, program (8) with the price of `preprocessing.small_db_price`, which wants constant answers for few records
+        and refuses those.
+    exponent : the grid of P is 2^exponent; a coarse one makes fewer candidates.
+    selection : "exponential", or "permute_and_flip", which is never worse.
     """
     if not isinstance(problem, Problem):
         raise InvalidProblem(f"problem: {shown(problem)} is none; give a `Problem` with its number of records.", value=problem)

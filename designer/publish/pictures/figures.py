@@ -58,10 +58,13 @@ def require_matplotlib() -> None:
 
 
 def figure(columns: int = 1, width: float = 6.0, height: float = 4.0) -> Any:
-    """Open a figure without a screen, and its axes (an array when there are several).
+    """Open a figure without a screen, and its axes (an array when there are several). Raises `ModuleNotFoundError` without
+    matplotlib (extra `plot`).
 
-    columns: how many axes beside one another. width, height: in inches. Raises `ModuleNotFoundError` without matplotlib
-    (extra `plot`).
+    Parameters
+    ----------
+    columns : how many axes beside one another.
+    width, height : in inches.
     """
     drawing = blank(width * columns, height)
     return drawing, drawing.subplots(1, columns)

@@ -427,7 +427,11 @@ def tradeoff_drawing(curves: Mapping[str, TypeTwo]) -> Drawing:
 def delta_drawing(delta_at: Callable[[float], float], most: float, name: str) -> Drawing:
     """Draw delta by epsilon, from 0 to the largest that is of interest, on a logarithmic axis.
 
-    delta_at: delta at an epsilon. most: the largest epsilon. name: of the curve.
+    Parameters
+    ----------
+    delta_at : delta at an epsilon.
+    most : the largest epsilon.
+    name : of the curve.
     """
     half = for_people(delta_at(most / 2))
     alt = f"Delta by epsilon of {name}: {half} at epsilon {for_people(most / 2)}, falling."
@@ -476,11 +480,13 @@ def losses_along(policy: LosesByRecord, measure: str, values: Floats) -> Floats:
 
 
 def policy_drawing(policies: Mapping[str, LosesByRecord], measure: str) -> Drawing:
-    """Draw loss against the value of one measure, both logarithmic, a curve for each policy by its name.
+    """Draw loss against the value of one measure, both logarithmic, a curve for each policy by its name. Raises
+    `InvalidProblem` for a measure that none of them reads.
 
-    Raises `InvalidProblem` for a measure that none of them reads.
-
-    policies: by name. measure: the one whose values are on the axis.
+    Parameters
+    ----------
+    policies : each by its name.
+    measure : the one whose values are on the axis.
     """
     known = sorted({name for policy in policies.values() for name in measures_of(policy)})
     if measure not in known:

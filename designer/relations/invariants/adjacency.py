@@ -130,7 +130,10 @@ def under_invariant(promise: Promise, scope: Scope) -> ScopedPromise:
     """Find what a mechanism that promises `promise` for one replaced record promises within a scope (SEMI Proposition 15,
     Corollary 18).
 
-    promise: for one replaced record. scope: the databases, and how many records of them may differ.
+    Parameters
+    ----------
+    promise : for one replaced record.
+    scope : the databases, and how many records of them may differ.
 
     >>> from designer.relations.invariants.invariant import partition
     >>> states = partition(["Ohio", "Ohio", "Utah"])
@@ -149,7 +152,10 @@ def by_distance(promise: Promise, conforming: Conforming) -> Mapping[int, Promis
     """Give the full characterisation (SEMI Proposition 11): what is promised for each distance that occurs among the conforming
     databases.
 
-    promise: for one replaced record. conforming: the databases.
+    Parameters
+    ----------
+    promise : for one replaced record.
+    conforming : the databases.
     """
     here = range(len(conforming.databases))
     distances = {conforming.distance(k, m) for k in here for m in range(k)} - {0}
@@ -167,7 +173,10 @@ class Verdict:
 def compare_promises(first: ScopedPromise, second: ScopedPromise) -> Verdict:
     """Compare by the partial order of SEMI Definition 20: the scope and the tradeoff function must both be at least as good.
 
-    first: one promise. second: the other.
+    Parameters
+    ----------
+    first : one promise.
+    second : the other.
 
     >>> from designer.tradeoff.functions import Gaussian
     >>> group = ScopedPromise(Scope(2), Gaussian.of(2))
@@ -213,7 +222,10 @@ def semi_first(promises: Sequence[Promise], adjacency: int) -> Promise:
     """Compose several releases under one invariant, groups taken first: `f_1^(o a) x ... x f_k^(o a)` (SEMI Proposition 21);
     the sharper way. Products that are not exact, those of pure promises among them, are bounded from below.
 
-    promises: of each release, for one replaced record. adjacency: a, the number of records that may change together.
+    Parameters
+    ----------
+    promises : of each release, for one replaced record.
+    adjacency : a, the number of records that may change together.
     """
     return _composed([promise.group(adjacency) for promise in _some(promises)])
 
@@ -221,7 +233,9 @@ def semi_first(promises: Sequence[Promise], adjacency: int) -> Promise:
 def composition_first(promises: Sequence[Promise], adjacency: int) -> Promise:
     """State the same releases composed first: `(f_1 x ... x f_k)^(o a)`, never the stronger statement (SEMI Proposition 21).
 
-    promises: of each release, for one replaced record. adjacency: a, the number of records that may change together.
+    Parameters
+    ----------
+    promises, adjacency : as for `semi_first`.
     """
     return _composed(_some(promises)).group(adjacency)
 
@@ -257,11 +271,15 @@ def allocation(
 ) -> list[dict[str, Any]]:
     """Tabulate how a zCDP budget is spread over levels and queries, as announced and under an invariant (SEMI section 6).
 
-    levels, queries: shares, each adding up to 1 exactly (texts such as "104/4099" are). One row for each pair and one for the
-    whole: rho and the smallest epsilon known at delta. Bun and Steinke's stand beside them, before and after the invariant.
+    One row for each pair and one for the whole: rho and the smallest epsilon known at delta. Bun and Steinke's stand beside
+    them, before and after the invariant.
 
-    rho: the whole budget. levels: the share of each level, by name. queries: the share of each query, by name. adjacency: how
-    many records may change together. delta: at which epsilon is stated.
+    Parameters
+    ----------
+    rho : the whole budget.
+    levels, queries : the share of each, by name; each adds up to 1 exactly (texts such as "104/4099" are).
+    adjacency : how many records may change together.
+    delta : at which epsilon is stated.
     """
     whole = ZCDP.of(rho)
     shares = {}
@@ -404,14 +422,18 @@ class Conforming:
 
 
 def semi_adjacency(invariant: Invariant, totals: Sequence[int] | Integers, reading: Reading = "worst_case") -> SemiAdjacency:
-    """Compute a(t) of a linear invariant at the published value `totals` (p,), which is public.
+    """Compute a(t) of a linear invariant at the published value `totals`, which is public.
 
     "literal": an integer program for each pair of values, whose tables are checked. "worst_case": from every conforming table
     to the best other one, where at most `TABLES` of them exist; otherwise the bound, where one is known. "bound": p + 1 for p
     disjoint groups of features (SEMI Theorem 16), whatever t is. `DesignFailed` where a solver finds no table and nothing
     proves that there is none.
 
-    invariant: p linear statistics. totals: (p,), their published values. reading: "worst_case", "literal" or "bound".
+    Parameters
+    ----------
+    invariant : p linear statistics.
+    totals : (p,), their published values.
+    reading : "worst_case", "literal" or "bound".
 
     >>> from designer import invariants
     >>> margins = invariants.margins((2, 2))

@@ -130,10 +130,14 @@ class Invariant(Statistics):
 
 
 def linear(matrix: object, names: Sequence[object] | None = None, *, records_public: bool = True) -> Invariant:
-    """Publish any linear statistics `A x` with integer A, (p, N): intersecting counts, weighted sums, several tables at once.
+    """Publish any linear statistics `A x` with integer A: intersecting counts, weighted sums, several tables at once. Raises
+    `InvalidProblem` for entries that are no integers.
 
-    names: of the rows. records_public: is the number of records public, too? Raises `InvalidProblem` for entries that are no
-    integers.
+    Parameters
+    ----------
+    matrix : A, (p, N), of integers.
+    names : of the rows.
+    records_public : is the number of records public, too?
 
     >>> linear([[1, 1, 0], [0, 1, 1]]).constraints.tolist()
     [[1, 1, 0], [0, 1, 1], [1, 1, 1]]
@@ -175,9 +179,13 @@ def partition(labels: Sequence[object]) -> Invariant:
 def margins(shape: Sequence[int] | Domain, groups: Sequence[Sequence[int] | Sequence[str]] | None = None) -> Invariant:
     """Publish the marginal tables over groups of features of a contingency table (SEMI section 3.4, Remark 17).
 
-    shape: the number of levels of each feature, or a `Domain`. groups: lists of features, by position or name; by default
-    each feature by itself, the one-way margins. Disjoint groups have semi-adjacency at most their number + 1 (SEMI Theorem 16).
-    Raises `InvalidProblem` for features that there are not.
+    Disjoint groups have semi-adjacency at most their number + 1 (SEMI Theorem 16). Raises `InvalidProblem` for features that
+    there are not.
+
+    Parameters
+    ----------
+    shape : the number of levels of each feature, or a `Domain`.
+    groups : lists of features, by position or name; by default each feature by itself, the one-way margins.
 
     >>> margins((2, 2)).matrix.tolist()
     [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]]

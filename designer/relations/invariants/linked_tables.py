@@ -459,8 +459,11 @@ class LinkedChanges(ChangeRelation, ByLength):
 def linked(domain: Domain, tables: Mapping[str, Sequence[str]], published: Sequence[Sequence[str]] = ()) -> LinkedTables:
     """Link several tables of the same records: their attributes by the name of each table, and the margins that are published.
 
-    domain: of all attributes. tables: for each table, by its name, the attributes that it has. published: the attributes of
-    each published margin; each margin is published in every table that has them.
+    Parameters
+    ----------
+    domain : of all attributes.
+    tables : for each table, by its name, the attributes that it has.
+    published : the attributes of each published margin; each margin is published in every table that has them.
 
     >>> people = Domain.of({"age": 2, "sex": 2, "county": 3})
     >>> two = linked(people, {"a": ["age", "sex"], "b": ["age", "county"]}, published=[["age"]])

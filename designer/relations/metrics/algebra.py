@@ -162,11 +162,13 @@ def root_sum_squares(*parts: Metric) -> RootSumSquares:
 
 
 def restriction(part: Metric, elements: Iterable[int]) -> Restricted:
-    """Keep `part` between the elements of the given numbers only: for the leaves of a taxonomy, say.
+    """Keep `part` between some elements only: for the leaves of a taxonomy, say. Raises `InvalidProblem` for numbers of
+    elements that there are not.
 
-    Raises `InvalidProblem` for numbers of elements that there are not.
-
-    part: the metric. elements: numbers of elements from 0, in the order of the result.
+    Parameters
+    ----------
+    part : the metric.
+    elements : numbers of elements from 0, in the order of the result.
 
     >>> from designer import metrics
     >>> restriction(metrics.graph([(0, 1), (0, 2)]), [1, 2]).exact_budget(0, 1)
@@ -371,12 +373,14 @@ class Matrix(Metric):
 def from_matrix(d: object, *, closure: bool = False) -> Matrix:
     """Take an explicit metric: square, symmetric, zero diagonal, nonnegative (infinite: unprotected), triangle inequality.
 
-    With `closure=True` a matrix that breaks the triangle inequality is replaced by its shortest-path closure. That is what
-    any mechanism that honours the given budgets guarantees anyway. A change i -> k -> j costs at most d(i, k) + d(k, j). Errors
-    name the offending entry. Time O(N^3) for the triangle inequality: about a minute at N = 5,000. Raises `InvalidProblem` for
-    all of this.
+    The shortest-path closure is what any mechanism that honours the given budgets guarantees anyway. A change i -> k -> j costs
+    at most d(i, k) + d(k, j). Errors name the offending entry. Time O(N^3) for the triangle inequality: about a minute at N =
+    5,000. Raises `InvalidProblem` for all of this.
 
-    d: (N, N), in nats. closure: replace a matrix that breaks the triangle inequality by its shortest-path closure.
+    Parameters
+    ----------
+    d : (N, N), in nats.
+    closure : replace a matrix that breaks the triangle inequality by its shortest-path closure.
 
     >>> from_matrix([[0, 1, 2], [1, 0, 1], [2, 1, 0]]).exact_budget(0, 2)
     Fraction(2, 1)

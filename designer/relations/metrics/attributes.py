@@ -121,9 +121,13 @@ class Hamming(Metric):
 
 
 def hamming(domain: Domain, budgets: Mapping[str, float] | Sequence[float]) -> Hamming:
-    """Set d(u, v) = sum_a budgets[a] * [u_a != v_a] over the attributes of `domain`; an infinite budget leaves an attribute
-    unprotected. budgets: one for each attribute, by name or in order, in nats. DX section 5. Raises `InvalidProblem` for
+    """Set d(u, v) = sum_a budgets[a] * [u_a != v_a] over the attributes of `domain` (DX section 5). Raises `InvalidProblem` for
     attributes that the domain has not, and budgets that are not positive.
+
+    Parameters
+    ----------
+    domain : the attributes and their values.
+    budgets : one for each attribute, by name or in order, in nats; an infinite one leaves it unprotected.
 
     >>> people = Domain.of({"sex": ["F", "M"], "age": 3})
     >>> hamming(people, {"sex": 1.0, "age": 0.5}).exact_budget(0, 5)
@@ -286,11 +290,13 @@ class Product(Metric):
 
 
 def product(domain: Domain, parts: Mapping[str, Metric] | Sequence[Metric]) -> Product:
-    """Set d(u, v) = sum_a parts[a](u_a, v_a): each attribute has a metric on its values, in their order in `domain`.
+    """Set d(u, v) = sum_a parts[a](u_a, v_a): each attribute has a metric on its values, in their order in `domain`. Raises
+    `InvalidProblem` for a part that is no metric, or one on another number of values.
 
-    Raises `InvalidProblem` for a part that is no metric, or one on another number of values.
-
-    domain: the attributes. parts: a metric for each attribute, by name or in order.
+    Parameters
+    ----------
+    domain : the attributes.
+    parts : a metric for each attribute, by name or in order.
 
     >>> from designer import Domain, metrics
     >>> domain = Domain.of({"sex": ["F", "M"], "age": 3})
@@ -317,8 +323,12 @@ def attribute_values(
     `eps(u_a) + eps(v_a)` instead (DX section 5), always a metric. An infinite budget leaves a value unprotected (in "min":
     unless it changes to or from a protected one).
 
-    domain: the attributes. budgets: for each attribute, by name, the budgets of its values, by value or in order. form: "min"
-    or "sum". closure: accept the shortest-path closure.
+    Parameters
+    ----------
+    domain : the attributes.
+    budgets : for each attribute, by name, the budgets of its values, by value or in order.
+    form : "min" or "sum", see above.
+    closure : accept the shortest-path closure.
 
     >>> domain = Domain.of({"native": ["Y", "N"], "age": ["A", "B"]})
     >>> d = attribute_values(domain, {"native": {"Y": 0.5, "N": 1.0}, "age": [1.0, 1.0]})

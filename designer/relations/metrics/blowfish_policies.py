@@ -210,11 +210,16 @@ class SmoothThreshold(Metric):
 
 def blowfish(points: object, threshold: float, epsilon: float, *, elements: Any = None) -> Threshold:
     """Follow the distance-threshold policy: points at most `threshold` apart have budget `epsilon`, others epsilon for each
-    step on the way.
+    step on the way. Raises `InvalidProblem` for either that is not positive.
 
-    points: coordinates (N, dimensions), compared by their straight distance, or any metric, whose budgets are the distances. Or
-    a networkx graph, whose shortest paths are, with `elements` as for `graph`. threshold: in the unit of the distances.
-    epsilon: in nats. Raises `InvalidProblem` for either that is not positive.
+    Parameters
+    ----------
+    points
+        coordinates (N, dimensions), compared by their straight distance, or any metric, whose budgets are the distances. Or
+        a networkx graph, whose shortest paths are.
+    threshold : in the unit of the distances.
+    epsilon : in nats.
+    elements : of a graph, as for `graph`.
 
     >>> blowfish([0.0, 1.0, 2.5, 9.0], 1.5, 0.5).exact_budget(0, 2)
     Fraction(1, 1)
@@ -223,10 +228,12 @@ def blowfish(points: object, threshold: float, epsilon: float, *, elements: Any 
 
 
 def smooth_threshold(points: object, threshold: float, epsilon: float, *, elements: Any = None) -> SmoothThreshold:
-    """Set d(i, j) = epsilon where points are at most `threshold` apart, epsilon * distance / threshold beyond; points as for
-    `blowfish`. Raises `InvalidProblem` for a threshold or a budget that is not positive.
+    """Set d(i, j) = epsilon where points are at most `threshold` apart, epsilon * distance / threshold beyond. Raises
+    `InvalidProblem` for a threshold or a budget that is not positive.
 
-    points: (N,) or (N, dimensions). threshold: in the unit of the points. epsilon: in nats. elements: names of the N elements.
+    Parameters
+    ----------
+    points, threshold, epsilon, elements : as for `blowfish`.
 
     >>> smooth_threshold([0.0, 1.0, 6.0], 2, 1.0).exact_budget(0, 2)
     Fraction(3, 1)
@@ -237,11 +244,11 @@ def smooth_threshold(points: object, threshold: float, epsilon: float, *, elemen
 
 
 def blowfish_full_domain(n: int, epsilon: float) -> Uniform:
-    """Follow the full-domain policy: any two elements are a secret. Ordinary differential privacy.
+    """Follow the full-domain policy: any two elements are a secret. Ordinary differential privacy; raises as `uniform`.
 
-    The same as `uniform`; raises what it raises.
-
-    n: N, the number of elements. epsilon: in nats.
+    Parameters
+    ----------
+    n, epsilon : as for `uniform`.
 
     >>> blowfish_full_domain(4, 0.5).exact_budget(0, 3)
     Fraction(1, 2)
@@ -251,8 +258,12 @@ def blowfish_full_domain(n: int, epsilon: float) -> Uniform:
 
 def blowfish_attribute(domain: Domain, epsilon: float) -> Hamming:
     """Follow the attribute policy: elements that differ in one attribute are a secret; hops count the attributes that differ.
+    Raises `InvalidProblem` as `hamming` does.
 
-    epsilon: nats for each attribute of the `domain`. Raises `InvalidProblem` as `hamming` does.
+    Parameters
+    ----------
+    domain : the attributes and their values.
+    epsilon : in nats, for each attribute.
 
     >>> blowfish_attribute(Domain.of({"sex": 2, "age": 3}), 0.5).exact_budget(0, 5)
     Fraction(1, 1)
@@ -261,9 +272,11 @@ def blowfish_attribute(domain: Domain, epsilon: float) -> Hamming:
 
 
 def blowfish_partition(labels: Sequence[object], epsilon: float) -> Partition:
-    """Follow the partitioned policy: elements with the same label are a secret, labels are public.
+    """Follow the partitioned policy: elements with the same label are a secret, labels are public. Raises as `partition`.
 
-    epsilon: in nats. The same as `partition`; raises what it raises.
+    Parameters
+    ----------
+    labels, epsilon : as for `partition`.
 
     >>> blowfish_partition(["north", "south", "north"], 0.5).exact_budget(0, 2)
     Fraction(1, 2)
@@ -272,9 +285,13 @@ def blowfish_partition(labels: Sequence[object], epsilon: float) -> Partition:
 
 
 def blowfish_graph(secrets: Any, epsilon: float, nodes: int | None = None, *, elements: Any = None) -> Graph:
-    """Protect an arbitrary secret graph: its edges are the secrets, whatever their weights; see `graph` for its forms.
+    """Protect an arbitrary secret graph: its edges are the secrets, whatever their weights. Raises as `graph`.
 
-    epsilon: nats for each edge on the way. Raises `InvalidProblem` as `graph` does.
+    Parameters
+    ----------
+    secrets : the edges, as for `graph`.
+    epsilon : in nats, for each edge on the way.
+    nodes, elements : as for `graph`.
 
     >>> blowfish_graph([(0, 1), (1, 2)], 0.5).exact_budget(0, 2)
     Fraction(1, 1)

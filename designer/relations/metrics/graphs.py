@@ -299,12 +299,19 @@ def graph(
 ) -> Graph:
     """Set d(i, j) = per_edge * length of the shortest path between i and j; infinite, that is unprotected, where there is none.
 
-    source: an undirected networkx graph, whose edges may carry a number called `weight`. Its nodes are matched with
-    `elements` (a workload, or the list of the names) by label. Without, they must be the element numbers 0, ..., N - 1. Or a
-    list of `(i, j)` or `(i, j, weight)` with element numbers, or their names where `elements` gives them. `nodes` is the number
-    of elements, by default one more than the largest number. Weights are positive, 1 where none is given; of parallel edges the
-    shortest counts. For the leaves of a tree alone: `metrics.taxonomy`, or this and `metrics.restriction`. Raises
-    `InvalidProblem` for edges to elements that there are not, and weights that are not positive.
+    Weights are positive, 1 where none is given; of parallel edges the shortest counts. For the leaves of a tree alone:
+    `metrics.taxonomy`, or this and `metrics.restriction`. Raises `InvalidProblem` for edges to elements that there are not, and
+    weights that are not positive.
+
+    Parameters
+    ----------
+    source
+        an undirected networkx graph, whose edges may carry a number called `weight`. Or a list of `(i, j)` or `(i, j,
+        weight)` with element numbers, or their names where `elements` gives them.
+    per_edge : nats for each unit of length.
+    nodes : the number of elements, by default one more than the largest number.
+    elements : a workload, or the list of the names, with which nodes are matched by label. Without, they must be 0, ..., N - 1.
+    weight : the name of the lengths of a networkx graph.
 
     >>> path = graph([(0, 1), (1, 2, 0.5)], per_edge=2.0, nodes=4)
     >>> path.exact_budget(0, 2), path.exact_budget(0, 3)

@@ -229,10 +229,13 @@ def _turn(a: Floats, b: Floats) -> Floats:
 
 
 def euclidean(points: object, per_unit: float = 1.0) -> Metric:
-    """Set d(i, j) = per_unit * ||p_i - p_j||_2 for `points` of shape (N, dimensions); a 1-D array is a line.
+    """Set d(i, j) = per_unit * ||p_i - p_j||_2. Raises `InvalidProblem` for no numbers, and for coordinates so far apart or so
+    near that floats do not tell.
 
-    per_unit: nats for each unit of the coordinates. Raises `InvalidProblem` for no numbers, and for coordinates so far apart
-    or so near that floats do not tell.
+    Parameters
+    ----------
+    points : (N, dimensions); a 1-D array is a line.
+    per_unit : nats for each unit of the coordinates.
 
     >>> euclidean([[0.0, 0.0], [3.0, 4.0]], per_unit=0.5).exact_budget(0, 1)
     Fraction(5, 2)
@@ -262,10 +265,12 @@ def require_measurable(places: Floats, rate: float) -> None:
 
 
 def great_circle(points: object, per_km: float = 1.0) -> GreatCircle:
-    """Set d(i, j) = per_km * great-circle kilometres, for `points` of shape (N, 2): latitude, longitude in degrees.
+    """Set d(i, j) = per_km * great-circle kilometres. Raises `InvalidProblem` for latitudes and longitudes that there are not.
 
-    per_km: nats for each kilometre on a sphere of the Earth's mean radius. Raises `InvalidProblem` for latitudes and
-    longitudes that there are not.
+    Parameters
+    ----------
+    points : (N, 2): latitude, longitude in degrees.
+    per_km : nats for each kilometre on a sphere of the Earth's mean radius.
 
     >>> berlin_potsdam = great_circle([[52.52, 13.40], [52.40, 13.06]], per_km=0.1)
     >>> round(float(berlin_potsdam.exact_budget(0, 1)), 2)  # 26.6 km
@@ -426,10 +431,13 @@ class Manhattan(Chebyshev):
 
 
 def chebyshev(series: object, per_unit: float = 1.0) -> Metric:
-    """Set d(i, j) = per_unit * max_t |s_i(t) - s_j(t)| for time series of shape (N, T): fine detail is hidden (DX section 5).
-
-    One column is a line, where this is the straight distance. per_unit: nats for each unit. Raises `InvalidProblem` for no
+    """Set d(i, j) = per_unit * max_t |s_i(t) - s_j(t)|: fine detail is hidden (DX section 5). Raises `InvalidProblem` for no
     numbers, and differences beyond what floats tell.
+
+    Parameters
+    ----------
+    series : (N, T), a time series for each element; one column is a line, where this is the straight distance.
+    per_unit : nats for each unit.
 
     >>> chebyshev([[0.0, 1.0], [0.5, 3.0]], 2.0).exact_budget(0, 1)
     Fraction(4, 1)
@@ -438,11 +446,11 @@ def chebyshev(series: object, per_unit: float = 1.0) -> Metric:
 
 
 def manhattan(points: object, per_unit: float = 1.0) -> Metric:
-    """Set d(i, j) = per_unit * sum_t |p_i(t) - p_j(t)| for points of shape (N, T); one column is a line.
+    """Set d(i, j) = per_unit * sum_t |p_i(t) - p_j(t)|. Errors as for `chebyshev`.
 
-    per_unit and errors as for `chebyshev`.
-
-    points: (N, T), a series for each element.
+    Parameters
+    ----------
+    points, per_unit : as for `chebyshev`.
 
     >>> manhattan([[0.0, 1.0], [0.5, 3.0]], 2.0).exact_budget(0, 1)
     Fraction(5, 1)
@@ -459,11 +467,16 @@ def _on_coordinates(kind: type[Chebyshev], points: object, per_unit: float) -> M
 
 
 def line(values: Sequence[Any] | Floats, period: float | timedelta, epsilon: float) -> Ordered:
-    """Set d(i, j) = epsilon |v_i - v_j| / period for ordered values (DX section 5): a date known within `period`, say.
-
-    values: numbers, dates, datetimes, or either in ISO 8601; of one sort. For dates `period` is a number of days or a
-    timedelta. Datetimes with a time zone are compared in universal time. epsilon: nats for each `period`. Raises
+    """Set d(i, j) = epsilon |v_i - v_j| / period for ordered values (DX section 5): a date known within `period`, say. Raises
     `InvalidProblem` for values of several sorts, and a period or budget that is not positive.
+
+    Parameters
+    ----------
+    values
+        numbers, dates, datetimes, or either in ISO 8601; of one sort. Those with a time zone are compared in universal
+        time.
+    period : in the unit of the values; for dates a number of days or a timedelta.
+    epsilon : nats for each `period`.
 
     >>> line(["2020-01-31", "2020-02-29"], period=7, epsilon=0.5).exact_budget(0, 1)
     Fraction(29, 14)

@@ -334,10 +334,13 @@ class AppearOrChange(Relation):
 
 
 def add_remove(n: int, epsilon: float | Sequence[float]) -> AddRemove:
-    """Let one record appear or disappear; `epsilon` for all elements or a sequence with one for each (infinite: unprotected).
+    """Let one record appear or disappear. Raises `InvalidProblem` for budgets that are not positive, or not one for each
+    element.
 
-    n: the number of elements. epsilon: in nats. Raises `InvalidProblem` for budgets that are not positive, or not one for
-    each element.
+    Parameters
+    ----------
+    n : the number of elements.
+    epsilon : in nats, for all elements or a sequence with one for each (infinite: unprotected).
 
     >>> add_remove(3, [0.5, 1.0, 1.0]).sentence()
     'Any one record may appear or disappear, with a budget of its own for each universe element, from 0.5 to 1.0.'
@@ -356,15 +359,17 @@ def add_remove(n: int, epsilon: float | Sequence[float]) -> AddRemove:
 
 
 def appear_or_change(change: Metric, epsilon: float | Sequence[float] | Floats, *, closure: bool = False) -> AppearOrChange:
-    """Let a record appear or disappear with budget `epsilon` (one for all, or one for each element), or changes with the budget
-    of `change`.
+    """Let a record appear or disappear with budget `epsilon`, or change with the budget of `change`.
 
     Unbounded data under a metric (DX section 5): the number of records is protected. The budgets must be a metric with the
     origin added. Otherwise the refusal names a way round that costs less, and `closure=True` accepts what it implies. Raises
     `InvalidProblem` there, and for budgets that are not positive.
 
-    change: the metric by which a record changes. epsilon: the budget of its presence, one for all or (N,). closure: accept what
-    budgets imply that break the triangle inequality.
+    Parameters
+    ----------
+    change : the metric by which a record changes.
+    epsilon : the budget of its presence, one for all or (N,).
+    closure : accept what budgets imply that break the triangle inequality.
 
     >>> from designer import metrics
     >>> relation = appear_or_change(metrics.line([0, 1, 4], period=1, epsilon=1.0), 2.0)
@@ -388,7 +393,12 @@ def number_of_records(n: int, epsilon: float) -> AppearOrChange:
     """Protect the total alone: records appear with budget `epsilon`, and changes of a record move nothing (budget 0).
 
     A mechanism that keeps it, the noisy number of records, composes with others without spending anything of their change
-    budgets. n: the number of elements. epsilon: in nats. Raises `InvalidProblem` for either that is not positive.
+    budgets. Raises `InvalidProblem` for either that is not positive.
+
+    Parameters
+    ----------
+    n : the number of elements.
+    epsilon : in nats.
 
     >>> from designer import Problem, Workload, design
     >>> design(Problem(Workload([[1, 1, 1]]), number_of_records(3, 0.5)), "laplace").privacy.holds
@@ -408,7 +418,10 @@ def after_noisy_total(change: Metric, epsilon: float) -> AppearOrChange:
     (docs/theory/metrics.md, 5; DX section 5). Records must be cut by their place in the list, not by their value. Budgets are
     rounded up. Raises `InvalidProblem` for a `change` that is no metric, and a budget that is not positive.
 
-    change: the metric by which a record changes. epsilon: the budget of the noisy number of records.
+    Parameters
+    ----------
+    change : the metric by which a record changes.
+    epsilon : the budget of the noisy number of records.
 
     >>> from designer import metrics
     >>> after_noisy_total(metrics.uniform(3, 1.0), 0.25).exact_budget(0, 3)

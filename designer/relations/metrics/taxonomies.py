@@ -128,16 +128,25 @@ class Taxonomy(Metric):
 
 
 def taxonomy(tree: Any, budgets: object, *, form: Form = "sum", elements: Any = None, root: Hashable = None) -> Taxonomy:
-    """Build the metric of a taxonomy over its leaves. Two leaves cost the sum (form "max": the largest) of the budgets of all
-    levels below their lowest common ancestor.
+    """Build the metric of a taxonomy over its leaves. Two leaves cost the sum of the budgets of all levels below their lowest
+    common ancestor.
 
-    tree: a networkx graph, its edges from groups to what they hold, or undirected with its `root`. Or a mapping from each leaf
-    to its groups from the top down; or the list of these groups for every element in order. Leaves are matched with `elements`
-    (a workload, or the list of the names) by label; without, they must be the element numbers. budgets: one for each level from
-    the top, (H,). The first one is for leaving a group right below the root, the last for another leaf of the same lowest
-    group. Infinite: what such groups tell apart is not protected. A leaf with fewer groups than others counts as alone in
-    groups of its own down to the lowest level. Raises `InvalidProblem` for leaves and elements that do not match, and budgets
-    that are not positive or not one for each level.
+    A leaf with fewer groups than others counts as alone in groups of its own down to the lowest level. Raises `InvalidProblem`
+    for leaves and elements that do not match, and budgets that are not positive or not one for each level.
+
+    Parameters
+    ----------
+    tree
+        a networkx graph, its edges from groups to what they hold, or undirected with its `root`. Or a mapping from each
+        leaf to its groups from the top down; or the list of these groups for every element in order.
+    budgets
+        one for each level from the top, (H,). The first one is for leaving a group right below the root, the last for
+        another leaf of the same lowest group. Infinite: what such groups tell apart is not protected.
+    form : "sum", or "max" for the largest of the budgets.
+    elements
+        a workload, or the list of the names, with which leaves are matched by label; without, they must be the element
+        numbers.
+    root : of an undirected graph.
 
     >>> places = {"Bonn": ["DE", "west"], "Köln": ["DE", "west"], "Jena": ["DE", "east"], "Lyon": ["FR", "ARA"]}
     >>> towns = taxonomy(places, [2.0, 0.5, 0.25], elements=["Bonn", "Köln", "Jena", "Lyon"])

@@ -308,11 +308,16 @@ def design_records(
     families: NDArray[np.int64] | None = None,
     tolerance: float = 1e-6,
 ) -> RecordDesign:
-    """Find the precisions of least functional of the exact policy for which consistent answers meet all targets.
+    """Find the precisions of least functional of the exact policy for which consistent answers meet all targets. Errors:
+    `DesignFailed` when the bound stays open.
 
-    accuracies: targets of each measure, deviations (n,) in the order of the groups. prior: whose losses count. families: (n,),
-    groups with the same number share one precision for each measure; by default every level is one.
-    Errors: `DesignFailed` when the bound stays open.
+    Parameters
+    ----------
+    hierarchy : the groups.
+    accuracies : targets of each measure, deviations (n,) in the order of the groups.
+    prior : whose losses count.
+    families : (n,), groups with the same number share one precision for each measure; by default every level is one.
+    tolerance : the relative gap at which the search ends.
     """
     return _solve(precision_program(hierarchy, accuracies, prior, families), tolerance)
 

@@ -68,10 +68,13 @@ class Losses(Declared, Immutable):
 
 
 def policy_losses(policy: Policy, columns: Columns, *, public: bool) -> Losses:
-    """Compute `P(r)` of every record of a table that is public or synthetic; `public=True` says that it is.
+    """Compute `P(r)` of every record of a table that is public or synthetic.
 
-    policy: by which each record loses. columns: the table, by the names of its columns. public: True, which says that the table
-    is not confidential.
+    Parameters
+    ----------
+    policy : by which each record loses.
+    columns : the table, by the names of its columns.
+    public : True, which says that the table is not confidential.
 
     >>> from designer.tables.policies.policies import Splitting
     >>> losses = policy_losses(Splitting(1, {"emp": 50}), {"emp": np.array([5, 50, 60, 1000])}, public=True)
@@ -120,7 +123,13 @@ def realized_losses(
 
     For every record, or for every group (all records of a firm leave together), in the order of `np.unique(groups)`.
     Contributions of a group to different cells add in squares, to one cell before squaring; floats.
-    groups: (n,), None for single records.
+
+    Parameters
+    ----------
+    queries : noisy sums, with their variances v.
+    columns : the table, by the names of its columns.
+    groups : (n,), None for single records.
+    public : True, which says that the table is not confidential.
     """
     _require_public(public)
     units = np.arange(length(columns)) if groups is None else np.asarray(groups)
@@ -143,8 +152,11 @@ def gaussian_relative_error(deviation: object, totals: object, share: float = 0.
     """Compute `min {v : P(|M - S| / |S| >= v) <= 1 - share}` under Gaussian noise: `deviation z / |S|`, z the normal quantile
     at `(1 + share) / 2`.
 
-    deviation: the standard deviation of M - S. totals: S, any shape. share: of the answers that are to be so near, between 0
-    and 1.
+    Parameters
+    ----------
+    deviation : the standard deviation of M - S.
+    totals : S, any shape.
+    share : of the answers that are to be so near, between 0 and 1.
 
     >>> gaussian_relative_error(10, [1000, 0]).round(4).tolist()
     [0.0196, inf]
@@ -160,7 +172,10 @@ def gaussian_relative_error(deviation: object, totals: object, share: float = 0.
 def absolute_relative_error(answers: object, truths: object) -> Floats:
     """Compute `|M - S| / |S|` of answers, elementwise; 0 where both are 0, infinite where only the truth is.
 
-    answers: M. truths: S, of the same shape.
+    Parameters
+    ----------
+    answers : M, any shape.
+    truths : S, of the same shape.
 
     >>> absolute_relative_error([90, 0, 1], [100, 0, 0]).tolist()
     [0.1, 0.0, inf]

@@ -121,7 +121,10 @@ def group_loss(losses: Iterable[object], unit: Unit = "zcdp") -> Fraction:
     In any order; never above `simple_group_loss` and `advanced_group_loss`, and attained by Gaussian noise where all
     contributions point the same way. Rounded up by less than 2^-77. Derivation: docs/theory/records.md, 3.
 
-    losses: P(r) of each record, at least 0. unit: "zcdp" or "pure".
+    Parameters
+    ----------
+    losses : P(r) of each record, at least 0.
+    unit : "zcdp" or "pure".
 
     >>> group_loss([1, 4]), simple_group_loss([1, 4]), round(float(advanced_group_loss([1, 4])), 3)
     (Fraction(9, 1), Fraction(10, 1), 10.472)
@@ -139,7 +142,10 @@ def group_loss(losses: Iterable[object], unit: Unit = "zcdp") -> Fraction:
 def group_policy_loss(policy: Policy, records: Sequence[Mapping[str, object]]) -> Fraction:
     """Compute `group_loss` of hypothetical records.
 
-    policy: by which each record loses. records: each with its measures and keys.
+    Parameters
+    ----------
+    policy : by which each record loses.
+    records : each with its measures and keys.
     """
     return group_loss([policy.exact(record) for record in records], policy.unit)
 
@@ -182,14 +188,16 @@ def advanced_group_loss(losses: Iterable[object]) -> Fraction:
 
 
 def one_sided_loss(sensitive: object, other: object | None = None, unit: Unit = "zcdp") -> Fraction:
-    """Bound one-sided privacy: what replacing a record with `P(r) <= sensitive` may cost, by any record with `P(r') <= other`
-    (`sensitive` by default).
+    """Bound one-sided privacy: what replacing a record with `P(r) <= sensitive` may cost, by any record with `P(r') <= other`.
 
     `(sqrt(sensitive) + sqrt(other))^2` under zCDP. The paper's Lemma 4.8 states `2 sensitive` whatever r' is; that fails for
     Gaussian sums. r = -1 replaced by r' = 1 costs four times P(1), and by a huge r' any multiple (docs/theory/records.md, 4).
 
-    sensitive: the largest loss of the record that is replaced. other: the largest loss of the record in its place. unit: "zcdp"
-    or "pure".
+    Parameters
+    ----------
+    sensitive : the largest loss of the record that is replaced.
+    other : the largest loss of the record in its place, `sensitive` by default.
+    unit : "zcdp" or "pure".
 
     >>> one_sided_loss("1/2"), one_sided_loss("1/2", 8)
     (Fraction(2, 1), Fraction(25, 2))
@@ -210,7 +218,11 @@ def group_losses(losses: Floats, groups: NDArray[np.generic], unit: Unit = "zcdp
     """Compute `group_loss` of every group of records, shape (number of groups,), in the order of `np.unique(groups)`; rounded
     up.
 
-    losses: (n,), P(r) of each record. groups: (n,), the group of each. unit: "zcdp" or "pure".
+    Parameters
+    ----------
+    losses : (n,), P(r) of each record.
+    groups : (n,), the group of each.
+    unit : "zcdp" or "pure".
     """
     require_unit(unit)
     labels = np.asarray(groups)
