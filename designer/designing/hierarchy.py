@@ -21,6 +21,7 @@ from designer.certificate.norms import weighted_l1
 from designer.designing.family import Family, refuse_outdone
 from designer.designing.measured import Coordinates
 from designer.designing.repair import freeze
+from designer.limits import MOST_TREE_ENTRIES
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.mechanism.nesting import chained, described_rows, with_nodes
