@@ -32,17 +32,15 @@ from designer.relations.problem import Problem
 from solvers.programs.trees import (
     NodeCounts,
     NodeSums,
-    Posterior,
-    Tree,
     begun,
     descended,
     evenly_shared,
-    leaf_weights,
     line,
     searched,
     with_equal_leaves_merged,
     without_faint,
 )
+from solvers.trees import Posterior, Tree, leaf_weights
 from solvers.work import finishing
 
 NAME = "hierarchy"

@@ -62,7 +62,6 @@ from designer.domains.products_noise import (
 )
 from designer.domains.products_release import (
     LISTED,
-    MEASURED_LIMIT,
     TOGETHER,
     Serves,
     SimulatedAnswers,
@@ -70,7 +69,7 @@ from designer.domains.products_release import (
     reach_of_terms,
 )
 from designer.domains.products_workload import QUERIES, StructuredWorkload, queries_from_spec
-from designer.limits import LARGEST_GAUSSIAN_VARIANCE
+from designer.limits import LARGEST_GAUSSIAN_VARIANCE, MOST_MEASURED
 from designer.problem.domain import Domain
 from designer.problem.histogram import IN_SPECS, Universe
 from designer.relations.kinds import relation_from_spec
@@ -387,9 +386,9 @@ class StructuredMechanism(DomainMechanism[StructuredRelease, SimulatedAnswers]):
         return np.concatenate([drawn.reshape(size, -1) for drawn in self.draw_blocks(size, entropy)], axis=1)
 
     def _require_drawable(self) -> None:
-        if self.measured > MEASURED_LIMIT:
+        if self.measured > MOST_MEASURED:
             raise InvalidProblem(
-                f"release: {self.measured} coordinates would get noise, more than {MEASURED_LIMIT}; such designs are "
+                f"release: {self.measured} coordinates would get noise, more than {MOST_MEASURED}; such designs are "
                 "certified, and their errors known, but they are not drawn. Ask for tables over fewer of the attributes at "
                 "once (`StructuredWorkload.tables`), or merge values."
             )

@@ -34,7 +34,6 @@ Serves = tuple[int, ...] | Literal["together"] | None
 
 
 TABLE_LIMIT = 2**26  # answers of a term that are written out together
-MEASURED_LIMIT = 2**25  # coordinates that one release draws noise for
 LISTED = 1000  # answers that a release lists by name
 WORKING = 2**22  # numbers that are held while single answers are put together
 

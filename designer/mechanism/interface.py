@@ -35,6 +35,7 @@ from designer.certificate.guarantee import (
 )
 from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import SensitivitySet
+from designer.limits import LARGEST_GRID_EXPONENT
 from designer.mechanism.noise import Grid
 from designer.mechanism.release import (
     ErrorSource,
@@ -434,7 +435,7 @@ def common_parts(core: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a core that every law on a grid has, as its constructor takes them."""
     grid = numbers_from(core["grid"], "grid")
     grid = grid.tolist() if isinstance(grid, np.ndarray) else grid
-    if not all(type(e) is int and abs(e) < 2000 for e in grid):
+    if not all(type(e) is int and abs(e) < LARGEST_GRID_EXPONENT for e in grid):
         raise InvalidSpec(f"grid: {grid[:4]} ... must be whole exponents of two.")
     return {
         "family": core["family"],

@@ -20,8 +20,7 @@ from designer.base.errors import InvalidProblem
 from designer.limits import LARGEST_COUNT_RATE, MOST_NESTED_ENTRIES
 from designer.problem.compressed_rows import IntervalRows, Matrix, compressed, intervals_in, row_places
 from designer.problem.relation import Indices
-from solvers.programs.tails import geometric_margin
-from solvers.programs.trees import Posterior, Tree, leaf_weights, precision
+from solvers.trees import Posterior, Tree, leaf_weights, precision
 
 TERMS, BOUNDED, MOST_TERMS = 2**10, 2**16, 10**8  # of characteristic functions: about 6 s
 FAINT, LOST = 1e-13, 1e-12  # of the largest factor: parts that are bounded, up to this probability
@@ -224,6 +223,8 @@ class Nesting(Immutable):
 def _margin(factors: Floats, rates: Floats, beyond: float) -> float:
     """The margin of a sum of the noise of all groups, (R,), parts that are equal to twelve digits taken together, and what that
     may move it by: no noise is beyond `log(2 R / lost) / rate + 1`, but with the probability `LOST`."""
+    from solvers.programs.tails import geometric_margin
+
     kept = factors > FAINT * factors.max()
     mantissas, powers = np.frexp(factors[kept])
     rounded = np.ldexp(np.rint(mantissas * 2.0**40), powers - 40)
@@ -437,7 +438,9 @@ def _interval_nodes(tree: Tree, label: Indices, rows: IntervalRows) -> Any:
 
     outside = (start < low[0]) | (end > high[0])
     if outside.any():
-        raise InvalidProblem(f"workload: query {int(query[outside][0])} asks about an element that is in no measured group.")
+        raise InvalidProblem(
+            f"workload: query {int(query[outside][0])} asks about an element in no measured group; measure it."
+        )
     whole = (start == low[0]) & (end == high[0])
     take(query[whole], np.zeros(int(whole.sum()), dtype=np.intp), np.ones(int(whole.sum()), dtype=np.intp), tree.levels[0])
     query, start, end, node = query[~whole], start[~whole], end[~whole], node[~whole]

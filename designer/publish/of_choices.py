@@ -325,7 +325,7 @@ class MarginalTables(Contributor[MarginalMechanism]):
     def accuracy(self, made: MarginalMechanism) -> Topic:
         variances = [made.variances_of(place) for place in range(min(ROWS, len(made.workload.subsets)))]
         errors, sizes = [math.sqrt(float(own.max())) for own in variances], [own.size for own in variances]
-        return _told(made, sizes, errors, len(made.workload.subsets), "table")
+        return _accuracy_of_tables(made, sizes, errors, len(made.workload.subsets), "table")
 
 
 class ProductQueries(Contributor[StructuredMechanism]):
@@ -347,7 +347,7 @@ class ProductQueries(Contributor[StructuredMechanism]):
     def accuracy(self, made: StructuredMechanism) -> Topic:
         sizes = made.workload.counts
         errors = [math.sqrt(float(e) / n) for e, n in zip(made.term_errors, sizes, strict=True)]
-        return _told(made, sizes, errors, len(sizes), "group")
+        return _accuracy_of_tables(made, sizes, errors, len(sizes), "group")
 
 
 def _attributes_of(made: DomainMechanism[Any, Any]) -> str:
@@ -360,7 +360,9 @@ def _law_of(made: DomainMechanism[Any, Any], answer: str, sentence: str) -> Topi
     return Topic(answer, sentence, (Prose(sentence), law))
 
 
-def _told(made: DomainMechanism[Any, Any], sizes: Sequence[int], errors: list[float], tables: int, kind: str) -> Topic:
+def _accuracy_of_tables(
+    made: DomainMechanism[Any, Any], sizes: Sequence[int], errors: list[float], tables: int, kind: str
+) -> Topic:
     """The accuracy of tables, whose name is that of their attributes: the noise of one cell."""
     rows = tuple(
         (" x ".join(map(named, made.workload.names_of(k))) or "all records", f"{size:,}", off_by(e) if e else "0, exact")

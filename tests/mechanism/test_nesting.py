@@ -9,7 +9,8 @@ import designer.mechanism.nesting as nesting
 from designer.base.errors import InvalidProblem
 from designer.mechanism.nesting import Nesting, described_rows
 from designer.problem.compressed_rows import intervals_in
-from solvers.programs.trees import Tree, line, precision
+from solvers.programs.trees import line
+from solvers.trees import Tree, precision
 
 
 def dense(matrix: np.ndarray) -> object:

@@ -12,19 +12,16 @@ from solvers.programs import trees
 from solvers.programs.trees import (
     NodeCounts,
     NodeSums,
-    Posterior,
-    Tree,
     begun,
     descended,
     evenly_shared,
-    leaf_weights,
     line,
-    precision,
     searched,
     shared,
     starts,
     with_equal_leaves_merged,
 )
+from solvers.trees import Posterior, Tree, leaf_weights, precision
 
 GROUPS = Tree(np.array([-1, 0, 0, 0] + [1] * 2 + [2] * 5 + [3] * 40))
 BY_DEPTH = np.array([0.1, 0.2, 0.7])[GROUPS.depth]
