@@ -86,7 +86,7 @@ STAGES = (
     (
         "The mathematics beneath",
         "Exact numbers and balls, bounds on groups of pairs, hulls that are proven after they were proposed, integer kernels.",
-        ("solvers/exact/", "solvers/dual_tree.py", "solvers/polytopes/", "solvers/lattices/"),
+        ("solvers/exact/", "solvers/dual_tree.py", "solvers/polytopes/", "solvers/lattices/", "solvers/trees.py"),
         "[hull](../theory/hull.md), [lattice](../theory/lattice.md) 0 and 1, [very many pairs](../theory/million.md) 1",
     ),
 )
