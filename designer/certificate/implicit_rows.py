@@ -14,7 +14,6 @@ docs/theory/foundations.md, section 2.
 from __future__ import annotations
 
 import heapq
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.progress import step
 from designer.certificate.certificate import SEEN, PrivacyCertificate, Witness
 from designer.certificate.norms import Norm
-from designer.problem.compressed_rows import WRITTEN_OUT, IntervalRows, Matrix, extremes, row_places
+from designer.problem.compressed_rows import WRITTEN_OUT, IntervalRows, Matrix, distinct_columns, extremes, row_places
 from designer.problem.relation import Relation, SimpleBudgets
 from designer.problem.workload import Workload
 from solvers.exact.rational import float_above, max_float, root_above
@@ -223,19 +222,8 @@ class DescribedSet:
     @cached_property
     def _different(self) -> list[int]:
         """Elements among whose columns are all that there are."""
-        if isinstance(self.rows, IntervalRows):
-            cuts = np.unique(np.concatenate([[0], self.rows.starts, self.rows.ends]))
-            places: list[int] = cuts[cuts < self.rows.size].tolist()
-            return places
-        columns = self.rows.tocsc()
-        columns.sort_indices()
-        starts = columns.indptr.tolist()
-        indices, data = columns.indices.tobytes(), columns.data.tobytes()
-        one, other = columns.indices.itemsize, columns.data.itemsize
-        found: dict[tuple[bytes, bytes], int] = {}
-        for place, (start, end) in enumerate(itertools.pairwise(starts)):
-            found.setdefault((indices[start * one : end * one], data[start * other : end * other]), place)
-        return list(found.values())
+        places: list[int] = distinct_columns(self.rows)[0].tolist()
+        return places
 
     def column(self, place: int) -> dict[int, int]:
         """The entries of an element's column that are not 0, by row."""

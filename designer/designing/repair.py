@@ -24,7 +24,7 @@ from designer.limits import MOST_REPAIR_NUMBERS, MOST_REPAIR_PAIRS
 from designer.mechanism.additive import AdditiveMechanism, measured_matrix
 from designer.mechanism.interface import Falloff
 from designer.mechanism.noise import Grid, coarsest_exponent
-from designer.problem.compressed_rows import IntervalRows
+from designer.problem.compressed_rows import IntervalRows, distinct_columns
 from designer.problem.relation import Indices, Relation
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.invariants.one_budget import InvariantChanges
@@ -342,11 +342,7 @@ class Atoms:
         relation = problem.relation
         if isinstance(relation, ByLength) and not relation.listed:
             raise DesignFailed(too_many(relation))
-        _, first, label = np.unique(problem.workload.dense(), axis=1, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        return cls(problem, first[order], rank[np.ravel(label)])
+        return cls(problem, *distinct_columns(problem.workload.matrix))
 
     def __len__(self) -> int:
         return len(self.first)
@@ -390,7 +386,7 @@ class Atoms:
             rows.append(images[left[finite]] - images[right[finite]])
             budgets.append(known[finite])
         moved, least = _least(np.concatenate(rows), np.concatenate(budgets))
-        _refuse_bound(least)
+        refuse_bound(least)
         return Changes(csr_array(moved).T, least)
 
     def _of_single(self) -> Changes:
@@ -408,12 +404,13 @@ class Atoms:
                 np.minimum.at(least, left, by_column)
         least = np.minimum(least, least.T)
         left, right = np.nonzero(np.isfinite(least) & np.tri(size + 1, k=-1, dtype=bool))
-        _refuse_bound(least[left, right])
+        refuse_bound(least[left, right])
         present, absent = np.where(left == size, right, left), np.where(left == size, -1, right)
         return Changes.pairs(size, present, absent, least[left, right])
 
 
-def _refuse_bound(budgets: Floats) -> None:
+def refuse_bound(budgets: Floats) -> None:
+    """`DesignFailed` where a budget is 0."""
     if not (budgets > 0).all():
         raise DesignFailed(
             "strategy_geometric: a budget of 0 binds a change that the queries tell; give it a budget above 0, or use laplace."

@@ -2,8 +2,9 @@
 each with two-sided geometric noise at its own unit and rate; the answers are their weighted least squares.
 
 It contains counts of the finest cells, added up, every query for itself, trees of every fan-out, and strategies of optimised
-weights (docs/theory/strategies.md, section 7), so its loss is never above theirs. The search counts its work and looks at no
-clock: equal problems have equal designs.
+weights (docs/theory/strategies.md, section 7), so its loss is never above theirs. Of many cells, and of queries that are not
+written out, it measures counts and weighted sums of them (section 4). The search counts its work and looks at no clock: equal
+problems have equal designs.
 """
 
 from __future__ import annotations
@@ -18,22 +19,36 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.certificate.certificate import refuse_infinite
+from designer.certificate.certificate import refuse_extreme, refuse_infinite
+from designer.certificate.implicit_rows import LARGE, apart, is_described
 from designer.certificate.norms import weighted_l1
+from designer.designing.auto import refuse_writing_out
 from designer.designing.evenness import MOST_UNITS, in_units
 from designer.designing.family import Family, Sizes, refuse_outdone
 from designer.designing.laplace import best_weights
 from designer.designing.measured import Coordinates, combination, measurable
-from designer.designing.repair import Atoms, Bound, freeze
+from designer.designing.repair import Atoms, Bound, freeze, refuse_bound
 from designer.designing.strategy_laplace import BOUNDED, ON_STEPS, asked_gram, is_bounded
 from designer.mechanism.additive import AdditiveMechanism
+from designer.problem.compressed_rows import compressed, counted, intervals_in, largest_entries
 from designer.problem.relation import Indices
 from designer.problem.workload import Workload
 from designer.relations.metrics.presence import add_remove
 from designer.relations.problem import Problem
 from solvers.programs.changes import Changes
 from solvers.programs.noise_costs import independent_noise_bound
-from solvers.programs.strategy import best_p_identity, hierarchical, p_identity_matrix, prefix, wavelet
+from solvers.programs.strategy import (
+    AppliedGram,
+    best_p_identity,
+    divided,
+    hierarchical,
+    large_p_identity,
+    least_squares,
+    p_identity_error,
+    p_identity_matrix,
+    prefix,
+    wavelet,
+)
 from solvers.programs.strategy_search import singular_value_bound
 from solvers.programs.tails import mean_absolute_of_geometrics
 from solvers.programs.whole_strategy import (
@@ -58,6 +73,10 @@ PAIRED = 6  # queries whose sums and differences are among the starts
 P_SHARES, P_STEPS, P_LARGEST = (8, 16), 1000, 256
 FROZEN = 4  # of several ends of the search that are compared by their exact expected absolute errors
 STEEPEST = 600.0  # budgets beyond which no bound is computed
+STEPS = 300  # of the search for many atoms
+DENSE, MOST_GRAM = 8, 2000**2  # a Gram matrix of fewer numbers, for each entry of the queries, is faster written out
+LARGEST = 40.0  # budgets beyond which its rates are kept in proportion
+MOST_ENTRIES = 2**25  # of each of its matrices: 256 MB
 
 WholeAnswers = Annotated[bool, "Whether answers stay whole numbers, at a larger loss."]
 Search = Annotated[bool, "Whether other rows are searched for than counts that are added up and the queries themselves."]
@@ -87,7 +106,14 @@ def design_whole_strategy(problem: Problem, whole: WholeAnswers = False, search:
                 field=f"options.{name}",
                 value=value,
             )
+    if _is_unwritten(problem):
+        if whole or not _appears(problem):
+            refuse_writing_out(NAME, problem)
+        _require_room(problem, int(counted(problem.workload.matrix).sum()))
+        return _of_many(problem, Atoms.of(problem), search)
     atoms = Atoms.of(problem)
+    if search and not whole and _is_large(problem, atoms):
+        return _of_many(problem, atoms)
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     changes = atoms.changes
@@ -111,6 +137,70 @@ def design_whole_strategy(problem: Problem, whole: WholeAnswers = False, search:
     chosen = [*found[:FROZEN], *(first[name] for name in FOLKLORE if name in first and first[name] not in found[:FROZEN])]
     made = _frozen_best(problem, atoms, asked, chosen, bound)
     return min(made, key=lambda one: problem.loss_of(one.query_variances(), one.query_mean_absolutes()))
+
+
+def _is_unwritten(problem: Problem) -> bool:
+    """Whether the queries are too many to be written out."""
+    queries, elements = problem.workload.shape
+    return queries * elements > LARGE and is_described(problem.workload, problem.relation)
+
+
+def _appears(problem: Problem) -> bool:
+    """Whether every change is one record that appears or vanishes."""
+    simple = problem.relation.simple
+    return simple is not None and simple.change is None
+
+
+def _is_large(problem: Problem, atoms: Atoms) -> bool:
+    """Whether the atoms are too many for a search by groups of rows, and the queries no blocks, nor few."""
+    many = ATOMS < len(atoms) <= 2 * len(problem.costs)
+    return many and problem.loss == "squared" and _appears(problem) and not _blocks(problem, atoms)
+
+
+def _of_many(problem: Problem, atoms: Atoms, search: bool = True) -> AdditiveMechanism:
+    """Counts of many atoms with geometric noise, and weighted sums of them; without a search the counts alone. The answers are
+    their weighted least squares, found without a matrix of the square of the atoms (docs/theory/strategies.md, section 4)."""
+    simple, (count, elements) = problem.relation.simple, problem.workload.shape
+    assert simple is not None
+    _require_room(problem, count * len(atoms))
+    queries = compressed(problem.workload.matrix).tocsc()[:, atoms.first].tocsr()
+    refuse_extreme(largest_entries(queries))
+    budget = np.full(len(atoms), LARGEST)
+    np.minimum.at(budget, atoms.label, simple.of_appearing())
+    refuse_bound(budget)
+    asked = np.flatnonzero(abs(queries).sum(axis=0))
+    queries, budget = queries[:, asked], budget[asked]
+    ranges, theta = intervals_in(queries), np.zeros((1, len(asked)))
+    gram: AppliedGram | Floats = AppliedGram.of(queries, problem.costs)
+    if ranges is not None:
+        gram = AppliedGram.of_intervals(ranges.starts, ranges.ends, len(asked), problem.costs)
+    elif len(asked) ** 2 < min(DENSE * queries.nnz, MOST_GRAM):
+        dense = queries.toarray()
+        gram = (dense.T * problem.costs) @ dense
+    if search:
+        theta = large_p_identity(gram, budget, queries, STEPS)
+    loss = p_identity_error(theta, gram, budget, whole=True)[0]
+    if problem.loss == "squared":
+        refuse_outdone(problem, loss)
+    rates, rows = divided(theta, budget)
+    _require_room(problem, (len(asked) + len(rows)) * max(elements, count))
+    answers = least_squares(queries.toarray(), rates, rows)
+    measured = np.zeros((len(asked) + len(rows), len(atoms)))
+    measured[:, asked] = np.vstack([np.eye(len(asked)), rows])
+    weights = np.append(rates, np.ones(len(rows)))
+    norm = weighted_l1(weights)
+    coordinates = Coordinates(atoms.spread(measured), answers, weights > 0)
+    return freeze(problem, NAME, coordinates, 1 / weights, lambda _: norm, "exponential", whole=True)
+
+
+def _require_room(problem: Problem, entries: int) -> None:
+    """`DesignFailed` where a matrix of so many entries is too large."""
+    if entries > MOST_ENTRIES:
+        queries, elements = problem.workload.shape
+        raise DesignFailed(
+            f"{NAME}: {queries:,} queries of {elements:,} elements would take matrices of {entries * 8e-9:.3g} GB; use "
+            "laplace, or ask about fewer."
+        )
 
 
 Block = tuple[Indices, Indices]
@@ -271,7 +361,7 @@ def _of_all_noise(gram: Floats, changes: Changes) -> float:
 def floor(problem: Problem) -> float:
     """What every design of this family loses at least, as `designer.designing.strategy_laplace.floor`, for noise in whole
     numbers."""
-    if not is_bounded(problem):
+    if not is_bounded(problem) or _is_unwritten(problem):
         return 0.0
     atoms = Atoms.of(problem)
     if len(atoms) > BOUNDED:
@@ -338,16 +428,23 @@ def _starts(problem: Problem, atoms: Atoms, queries: Floats) -> Iterator[Start]:
 def _weighted(problem: Problem, atoms: Atoms, changes: Changes) -> Iterator[Start]:
     """Where changes are single counts: p-identity strategies, whose further rows have real weights."""
     alone, size = changes.unit_budgets(), len(atoms)
-    if alone is None or not np.isfinite(alone).all() or size < 4 or size > P_LARGEST:
+    if alone is None or not np.isfinite(alone).all() or size < 4:
         return
     gram = (atoms.workload.T * problem.costs) @ atoms.workload
-    for share, restarts in ((share, restarts) for share in P_SHARES for restarts in (1, 4)):
-        theta, _ = best_p_identity(gram, alone, max(1, round(size / share)), restarts, 0, P_STEPS)
+    if size > P_LARGEST:
+        found = {"p-identity": large_p_identity(gram, np.minimum(alone, LARGEST), compressed(atoms.workload), STEPS)}
+    else:
+        found = {
+            f"p-identity, {share}, {restarts}": best_p_identity(gram, alone, round(size / share) or 1, restarts, 0, P_STEPS)[0]
+            for share in P_SHARES
+            for restarts in (1, 4)
+        }
+    for name, theta in found.items():
         theta = theta[theta.sum(axis=1) > 1e-6]
         if len(theta):
             rates = np.diagonal(p_identity_matrix(theta, alone)[:size])
             rows = np.vstack([np.eye(size), theta * rates])
-            yield f"p-identity, {share}, {restarts}", (rows, np.append(rates, np.ones(len(theta))))
+            yield name, (rows, np.append(rates, np.ones(len(theta))))
 
 
 def _pool(queries: Floats) -> dict[str, Floats]:
@@ -452,7 +549,16 @@ def _indicators(label: Indices) -> Floats:
 
 def _work(sizes: Sizes, search: bool = True) -> float:
     """Units of work: a search that ends at its effort, or sooner where little is asked; a moment without one."""
-    return min(0.1 + 0.02 * sizes.dimension, EFFORT / 10) if search else 0.0
+    if not search:
+        return 0.0
+    dimension = np.inf if _is_unwritten(sizes.problem) else sizes.dimension
+    return float(min(0.1 + 0.02 * dimension, EFFORT / 10))
+
+
+def _concerns(problem: Problem) -> bool:
+    """Queries that are not written out only where records appear and the queries share them; elsewhere `laplace` is as good."""
+    described = is_described(problem.workload, problem.relation)
+    return not described or (_is_unwritten(problem) and _appears(problem) and not apart(problem.workload.matrix))
 
 
 STRATEGY_GEOMETRIC = Family(
@@ -461,6 +567,8 @@ STRATEGY_GEOMETRIC = Family(
     "pure",
     design_whole_strategy,
     scans_little=True,
+    described=True,
+    where=_concerns,
     choices=({"search": False}, {}),
     work=_work,
     anytime=True,

@@ -6,6 +6,7 @@ another: two whole numbers a row. Other rows are compressed: an entry takes two 
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -151,6 +152,26 @@ def compressed(matrix: Matrix) -> csr_array:
     if isinstance(matrix, np.ndarray):
         return csr_array(matrix)
     return matrix.tocsr() if isinstance(matrix, IntervalRows) else matrix
+
+
+def distinct_columns(matrix: Matrix) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Of each kind of columns the first place, (C,) in order, and the kind of every column, (N,); of long intervals equal
+    columns beside each other are taken for a kind."""
+    if isinstance(matrix, IntervalRows) and matrix.lengths.sum() > BLOCK:
+        ends = np.unique(np.concatenate([[0], matrix.starts, matrix.ends]))
+        first = ends[ends < matrix.size]
+        return first, np.searchsorted(first, np.arange(matrix.size), side="right") - 1
+    if isinstance(matrix, np.ndarray):
+        first, label = np.unique(matrix, axis=1, return_index=True, return_inverse=True)[1:]
+    else:
+        columns = compressed(matrix).tocsc()
+        columns.sum_duplicates()
+        columns.eliminate_zeros()
+        keys, starts = dict[tuple[bytes, bytes], int](), columns.indptr.tolist()
+        held = [(columns.indices[a:b].tobytes(), columns.data[a:b].tobytes()) for a, b in itertools.pairwise(starts)]
+        first, label = np.unique([keys.setdefault(key, len(keys)) for key in held], return_index=True, return_inverse=True)[1:]
+    order = np.argsort(first)
+    return first[order], np.argsort(order)[np.ravel(label)]
 
 
 def entries_of(matrix: Matrix) -> NDArray[Any]:

@@ -8,9 +8,10 @@ answered exactly. Feasible means `||B d_m||_1 <= b_m` for every change; the tota
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -211,20 +212,29 @@ RACE = 40
 AHEAD = 1
 # Pairs of steps that the descent remembers: 5 end at the errors of 20, in two thirds of the time.
 MEMORY = 5
+# Further rows of strategies for many elements: one for so many elements, and at most so many.
+ROW_SHARE, MOST_ROWS = 16, 64
+FAINT = 1e-7  # of the budget: a row of no more tells nothing
 
 
-def p_identity_error(theta: Array, gram: Array, budget: Array) -> tuple[float, Array]:
-    """The error `2 tr(W (B'B)^-1)` and its gradient in T.
+def p_identity_error(theta: Array, gram: Any, budget: Array, *, whole: bool = False) -> tuple[float, Array]:
+    """The error `2 tr(W (B'B)^-1)` and its gradient in T; whole: that of geometric noise of rate s_i in the elements.
 
-    theta T: (k, N). gram W: (N, N). budget b: (N,). Returns a number and (k, N).
+    theta T: (k, N). gram W: (N, N), an array or an `AppliedGram`. budget b: (N,). Returns a number and (k, N).
     """
-    spend(calls=2, flops=12.0 * len(theta) * budget.size**2, entries=10.0 * theta.size)
-    wide = (1.0 + theta.sum(axis=0)) / budget
-    core = np.linalg.solve(np.eye(len(theta)) + theta @ theta.T, theta)
-    product = ((core * wide) @ gram) * wide
-    diagonal = gram.diagonal() * wide**2 - np.einsum("ki,ki->i", theta, product)
-    inner = product - (product @ theta.T) @ core
-    return float(2.0 * diagonal.sum()), 4.0 * (diagonal / wide / budget - inner)
+    spend(calls=2, flops=12.0 * len(theta) * max(gram.size, theta.size), entries=10.0 * theta.size)
+    root = wide = (1.0 + theta.sum(axis=0)) / budget
+    rows, part, pull = theta, 1.0, 1.0
+    if whole:
+        root = 0.5 / np.sinh(0.5 / wide)
+        part, pull = root / wide, np.sinh(1 / wide) * root**2 / wide
+        rows = theta * part
+    core = np.linalg.solve(np.eye(len(theta)) + rows @ rows.T, rows)
+    product = ((core * root) @ gram) * root
+    diagonal = gram.diagonal() * root**2 - np.einsum("ki,ki->i", rows, product)
+    inner = product - (product @ rows.T) @ core
+    slope = pull * diagonal + (1.0 - pull) * np.einsum("ki,ki->i", rows, inner)
+    return float(2.0 * diagonal.sum()), 4.0 * (slope / wide / budget - part * inner)
 
 
 def p_identity_matrix(theta: Array, budget: Array) -> Array:
@@ -241,6 +251,16 @@ def nested_start(rows: int, size: int, random: np.random.Generator) -> Array:
     return np.asarray(0.5 * inside + 0.1 * random.random((rows, size)))
 
 
+def overlapping_start(rows: int, size: int, random: np.random.Generator) -> Array:
+    """T (rows, size) about two halves and as many narrow intervals as there are rows left, each falling off to the middles of
+    its neighbours: where the best strategies for running totals and all ranges end."""
+    halves, place = min(2, rows), np.arange(size) + 0.5
+    centres = [(np.arange(count) + 0.5) * size / count for count in (halves, rows - halves) if count]
+    widths = np.repeat([size / len(group) for group in centres], [len(group) for group in centres])
+    inside = np.maximum(0.0, 1 - np.abs(place - np.concatenate(centres)[:, None]) / widths[:, None])
+    return np.asarray(0.8 * inside + 0.02 * random.random((rows, size)))
+
+
 def best_p_identity(
     gram: Array, budget: Array, rows: int, restarts: int, seed: int, iterations: int, *, ordered: bool = False
 ) -> tuple[Array, int]:
@@ -251,19 +271,110 @@ def best_p_identity(
     random one of a third of the size.
     """
 
-    def objective(flat: Array) -> tuple[float, Array]:
-        value, slope = p_identity_error(flat.reshape(rows, -1), gram, budget)
-        return value, slope.ravel()
-
     random = np.random.default_rng(seed)
-    starts, count = [random.random(rows * budget.size) for _ in range(restarts)], 0
+    starts = [random.random((rows, budget.size)) for _ in range(restarts)]
     if ordered:
-        starts += [nested_start(rows, budget.size, random).ravel(), random.random(rows * budget.size) / 3]
+        starts += [nested_start(rows, budget.size, random), random.random((rows, budget.size)) / 3]
+    return _followed(gram, budget, starts, iterations)
+
+
+def _followed(gram: Any, budget: Array, starts: list[Array], iterations: int, *, whole: bool = False) -> tuple[Array, int]:
+    """The best T to which these starts lead, (k, N) for any k, and the steps: all for `RACE` steps, those ahead to the end."""
+
+    def descended(start: Array, steps: int) -> tuple[Array, int]:
+        def objective(flat: Array) -> tuple[float, Array]:
+            value, slope = p_identity_error(flat.reshape(start.shape), gram, budget, whole=whole)
+            return value, slope.ravel()
+
+        end, taken = minimised(objective, start.ravel(), steps, nonnegative=True, memory=MEMORY)
+        return end.reshape(start.shape), taken
+
+    def value(theta: Array) -> float:
+        return p_identity_error(theta, gram, budget, whole=whole)[0]
+
+    count = 0
     if len(starts) > AHEAD:
-        raced = [minimised(objective, start, min(RACE, iterations), nonnegative=True, memory=MEMORY) for start in starts]
+        raced = [descended(start, min(RACE, iterations)) for start in starts]
         count = sum(steps for _, steps in raced)
-        starts = sorted((place for place, _ in raced), key=lambda place: objective(place)[0])[:AHEAD]
-    found = [minimised(objective, start, iterations, nonnegative=True, memory=MEMORY) for start in starts]
-    places = [np.zeros(rows * budget.size)] + [place for place, _ in found]
-    best = min(places, key=lambda place: objective(place)[0])
-    return best.reshape(rows, -1), count + sum(steps for _, steps in found)
+        starts = sorted((place for place, _ in raced), key=value)[:AHEAD]
+    found = [descended(start, iterations) for start in starts]
+    places = [np.zeros_like(starts[0])] + [place for place, _ in found]
+    return min(places, key=value), count + sum(steps for _, steps in found)
+
+
+def large_p_identity(gram: Any, budget: Array, queries: Any, iterations: int) -> Array:
+    """The T (k, N) of least error found with geometric noise in the elements, k at most `MOST_ROWS`. The search begins with the
+    total, the queries that count most, a few intervals of a binary tree, and intervals that overlap.
+
+    gram W: an array or an `AppliedGram`. budget: (N,). queries Q: compressed rows (K, N).
+    """
+    size, random, sizes = budget.size, np.random.default_rng(0), abs(queries)
+    k = max(1, min(MOST_ROWS, round(size / ROW_SHARE)))
+    broad = sizes[np.argsort(-sizes.sum(axis=1), kind="stable")[:k]].toarray()
+    starts = [np.full((1, size), 0.1), 0.1 * broad / np.maximum(broad.sum(axis=0), broad.max(initial=1.0))]
+    starts += [nested_start(max(1, k // 4), size, random), overlapping_start(k, size, random)]
+    return _followed(gram, budget, starts, iterations, whole=True)[0]
+
+
+def divided(theta: Array, budget: Array) -> tuple[Array, Array]:
+    """The rates s (N,) of the elements, and the rows `T diag(s)` (p, N), rounded down to 21 bits, without those that tell
+    nothing: they add up to the budget (N,) but for one rounding."""
+    rows = theta * (budget / (1.0 + theta.sum(axis=0)))
+    rows = rows[rows.max(axis=1) > FAINT * budget.max()]
+    units = np.exp2(np.floor(np.log2(rows.max(axis=1))) - 20)[:, None]
+    rows = np.floor(rows / units) * units
+    return budget - rows.sum(axis=0), rows
+
+
+def least_squares(queries: Array, rates: Array, rows: Array) -> Array:
+    """What makes answers to queries (K, N) of elements with geometric noise of these rates (N,) and rows (p, N) with Laplace
+    noise of scale 1: (K, N + p). What is inverted is (p, p)."""
+    root = np.sqrt(2.0) * np.sinh(rates / 2)
+    shape, scaled = rows / (np.sqrt(2.0) * root), queries / root
+    core = np.linalg.solve(np.eye(len(rows)) + shape @ shape.T, shape)
+    kept = scaled - (scaled @ shape.T) @ core
+    return np.hstack([kept * root, kept @ shape.T / np.sqrt(2.0)])
+
+
+@dataclass(frozen=True, eq=False)
+class AppliedGram:
+    """`W = Q' diag(v) Q`, (N, N), that is only applied: `rows @ W`, and its diagonal.
+
+    times: what it makes of rows (k, N). size: entries that it looks at for a row.
+    """
+
+    times: Callable[[Array], Array]
+    own: Array
+    size: int
+    __array_ufunc__ = None  # so that NumPy leaves products to `__rmatmul__`
+
+    def __rmatmul__(self, rows: Array) -> Array:
+        return self.times(rows)
+
+    def diagonal(self) -> Array:
+        """The diagonal, (N,)."""
+        return self.own
+
+    @classmethod
+    def of(cls, queries: Any, costs: Array) -> AppliedGram:
+        """Of compressed rows (K, N) with costs v (K,), by sparse products."""
+        back = (queries.T * costs).tocsr()
+        return cls(lambda rows: (back @ (queries @ rows.T)).T, costs @ queries.power(2), 2 * queries.nnz)
+
+    @classmethod
+    def of_intervals(cls, starts: NDArray[np.intp], ends: NDArray[np.intp], size: int, costs: Array) -> AppliedGram:
+        """Of rows of ones from `starts` on and before `ends`, (K,), with costs v (K,): differences of running sums."""
+        from scipy.sparse import csr_array
+
+        places, each = np.concatenate([ends, starts]), np.arange(len(starts))
+        signs = np.repeat([1.0, -1.0], len(starts))
+        sides = csr_array((signs, (np.concatenate([each, each]), places)), shape=(len(starts), size + 1))
+        joined = ((sides.T * costs) @ sides).tocsr()
+
+        def times(rows: Array) -> Array:
+            sums = np.zeros((size + 1, len(rows)))
+            np.cumsum(rows.T, axis=0, out=sums[1:])
+            return np.asarray(np.cumsum((joined @ sums)[:0:-1], axis=0)[::-1].T)
+
+        within = np.bincount(starts, costs, size + 1) - np.bincount(ends, costs, size + 1)
+        return cls(times, np.cumsum(within)[:-1], joined.nnz + 2 * size)

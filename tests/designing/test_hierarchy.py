@@ -63,10 +63,10 @@ def test_ranges_and_grids_are_answered_and_no_worse_than_trees_and_cells(problem
     assert made.loss <= most and np.abs(written_out(made.mechanism.effective) - problem.workload.dense()).max() < 1e-9
 
 
-def test_the_default_of_thousands_of_running_totals_is_a_tree() -> None:
-    """Queries that are never written out, where only noise on them was tried: 6.8e9."""
+def test_the_default_of_thousands_of_running_totals_is_below_trees() -> None:
+    """Queries that are never written out, where noise on them has 6.8e9, and a tree 196,500."""
     made = design(counts(Workload.prefix(1500).matrix))
-    assert made.mechanism.family == "hierarchy" and made.loss < 210_000
+    assert made.mechanism.family == "strategy_geometric" and made.loss < 170_000
 
 
 def test_elements_that_no_query_counts_take_no_budget() -> None:

@@ -315,3 +315,52 @@ def test_the_error_of_weighted_tables_is_that_of_their_matrix() -> None:
         strategy = np.vstack([weight * table for weight, table in zip(weights, tables, strict=True)])
         seen.append(2 * np.trace(rows @ np.linalg.inv(strategy.T @ strategy) @ rows.T))
     assert min(seen) * 0.97 <= opt_m((2, 3), asked, 5) <= min(seen)
+
+
+def test_many_elements_have_weighted_sums_of_them_and_answers_without_bias(tmp_path: Path) -> None:
+    """More running totals than are searched by groups of rows; some elements that nothing counts, and some counted alike."""
+    rows = np.hstack([Workload.prefix(520).dense(), np.zeros((520, 3)), np.ones((520, 1))])
+    found = design(Problem(Workload(rows), metrics.add_remove(524, 1.0)), FAMILY)
+    assert found.loss < 39_000 and found.loss == pytest.approx(found.mechanism.query_variances().sum())
+    assert np.abs(found.mechanism.effective - rows).max() < 1e-9
+    assert 0.999 < found.mechanism.privacy.ratio <= 1
+    found.mechanism.save(tmp_path / "many.json")
+    assert load(tmp_path / "many.json").fingerprint == found.mechanism.fingerprint
+
+
+def test_queries_that_are_never_written_out_have_strategies_too() -> None:
+    asked = Problem(Workload.all_ranges(162), metrics.add_remove(162, 1.0))
+    cells = 162 * 163 * 164 / 6 * variance(1.0)
+    assert design(asked, FAMILY, search=False).loss == pytest.approx(cells)
+    assert made(asked).error() < 0.51 * cells
+
+
+@pytest.mark.parametrize("budgets", [np.linspace(0.5, 2.0, 530), np.full(530, 100.0)], ids=["of each", "large"])
+def test_many_elements_under_other_budgets(budgets: np.ndarray) -> None:
+    size = len(budgets)
+    mechanism = made(Problem(Workload.prefix(size), metrics.add_remove(size, budgets)))
+    assert 0.999 < mechanism.privacy.ratio <= 1
+    assert np.abs(mechanism.effective - Workload.prefix(size).dense()).max() < 1e-9
+
+
+def test_matrices_of_many_elements_that_are_too_large_are_refused() -> None:
+    asked = Problem(Workload.prefix(9000), metrics.add_remove(9000, 1.0))
+    with pytest.raises(DesignFailed, match=r"^strategy_geometric: 9,000 queries of 9,000 elements .* of 0\.\d+ GB"):
+        design(asked, FAMILY)
+
+
+def test_queries_that_are_never_written_out_are_refused_where_records_change() -> None:
+    asked = Problem(Workload.prefix(6000), metrics.uniform(6000, 1.0))
+    with pytest.raises(DesignFailed, match=r"^strategy_geometric: would write out 6,000 queries"):
+        design(asked, FAMILY)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("workload", "most"),
+    [(Workload.prefix(500), 36_190), (Workload.prefix(2000), 244_286), (Workload.all_ranges(200), 1_149_283)],
+    ids=["500 running totals", "2,000 running totals", "all ranges of 200"],
+)
+def test_lines_are_answered_as_well_as_by_the_best_simple_strategy(workload: Workload, most: float) -> None:
+    found = design(Problem(workload, metrics.add_remove(workload.shape[1], 1.0)))
+    assert found.loss <= most and found.mechanism.privacy.holds

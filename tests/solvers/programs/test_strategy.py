@@ -5,20 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
+from scipy.sparse import csr_array
 
 from solvers.ellipsoids.program import minimise_trace
 from solvers.programs import changes as changes_module
 from solvers.programs import strategy_search
 from solvers.programs.changes import Changes
 from solvers.programs.strategy import (
+    AppliedGram,
     Strategy,
     all_ranges_gram,
     best_fixed,
+    divided,
     fit_to_budgets,
     fixed_strategies,
     gram_error,
     hierarchical,
     independent_rows,
+    large_p_identity,
+    least_squares,
     p_identity_error,
     prefix,
     spectral,
@@ -211,6 +216,49 @@ def test_gradients_against_finite_differences() -> None:
     for f, at in ((by_theta, theta), (by_error, rows), (by_worst, rows)):
         numeric = approx_fprime(at.ravel(), lambda t, f=f: f(t)[0], 1e-7)
         assert np.allclose(numeric, f(at.ravel())[1].ravel(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("ranges", [True, False], ids=["intervals", "rows"])
+def test_a_gram_matrix_that_is_only_applied_is_the_dense_one(ranges: bool) -> None:
+    rng = np.random.default_rng(6)
+    starts, lengths = rng.integers(0, 30, 25), rng.integers(1, 11, 25)
+    q = ((np.arange(40) >= starts[:, None]) & (np.arange(40) < (starts + lengths)[:, None])).astype(float)
+    q, costs = q if ranges else q * rng.integers(-3, 4, q.shape), rng.random(25)
+    dense = (q.T * costs) @ q
+    own = AppliedGram.of_intervals(starts, starts + lengths, 40, costs) if ranges else AppliedGram.of(csr_array(q), costs)
+    rows = rng.normal(size=(3, 40))
+    assert np.allclose(rows @ own, rows @ dense) and np.allclose(own.diagonal(), dense.diagonal())
+    theta, budget = rng.random((3, 40)), 0.2 + 3 * rng.random(40)
+    for whole in (False, True):
+        applied, written = (p_identity_error(theta, gram, budget, whole=whole) for gram in (own, dense))
+        assert applied[0] == pytest.approx(written[0]) and np.allclose(applied[1], written[1])
+
+
+def test_rows_beside_geometric_noise_cost_what_dense_least_squares_cost() -> None:
+    rng = np.random.default_rng(7)
+    q, theta, budget = rng.integers(0, 2, (30, 20)).astype(float), rng.random((3, 20)), 0.2 + 3 * rng.random(20)
+    value, slope = p_identity_error(theta, q.T @ q, budget, whole=True)
+    rates, rows = divided(theta, budget)
+    assert (rates > 0).all() and rates + rows.sum(axis=0) == pytest.approx(budget, rel=1e-14)
+    measured, precisions = np.vstack([np.eye(20), rows]), np.append(np.cosh(rates) - 1, np.full(3, 0.5))
+    best = q @ np.linalg.inv((measured.T * precisions) @ measured) @ (measured.T * precisions)
+    answers = least_squares(q, rates, rows)
+    assert np.allclose(answers, best) and np.allclose(answers @ measured, q)
+    assert (answers**2 / precisions).sum() == pytest.approx(value, rel=1e-5)
+    step, along = 1e-6, rng.normal(size=theta.shape)
+    ends = [p_identity_error(theta + sign * step * along, q.T @ q, budget, whole=True)[0] for sign in (1, -1)]
+    assert (ends[0] - ends[1]) / (2 * step) == pytest.approx((slope * along).sum(), rel=1e-6)
+
+
+def test_many_elements_are_never_above_counts_of_them_added_up() -> None:
+    """A grid with its margins has no better strategy known than its cells; one with its total has."""
+    margins = np.vstack([np.eye(80), np.kron(np.eye(8), np.ones(10)), np.kron(np.ones(8), np.eye(10))])
+    for rows, gains in ((margins, False), (np.vstack([np.eye(80), np.ones((3, 80))]), True)):
+        queries, cells = csr_array(rows), rows.sum() / (np.cosh(1.0) - 1)
+        gram = AppliedGram.of(queries, np.ones(len(rows)))
+        theta = large_p_identity(gram, np.ones(80), queries, 100)
+        value = p_identity_error(theta, gram, np.ones(80), whole=True)[0]
+        assert value < 0.9 * cells if gains else value == pytest.approx(cells)
 
 
 def test_p_identity_value_is_the_dense_one_and_feasible() -> None:
