@@ -25,6 +25,7 @@ from designer.certificate.norms import weighted_l1
 from designer.designing.auto import refuse_writing_out
 from designer.designing.evenness import MOST_UNITS, in_units
 from designer.designing.family import Family, Sizes, refuse_outdone
+from designer.designing.hierarchy import MOST_ENTRIES
 from designer.designing.laplace import best_weights
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.repair import Atoms, Bound, freeze, refuse_bound
@@ -70,13 +71,9 @@ ALL_INTERVALS = 24  # atoms up to which every interval of them may be added
 MOST_GROUPS = 200  # groups of rows that may be added
 MERGED = 4  # partitions of the atoms that the queries form, whose tables are among the starts in all groupings
 PAIRED = 6  # queries whose sums and differences are among the starts
-P_SHARES, P_STEPS, P_LARGEST = (8, 16), 1000, 256
+P_SHARES, P_STEPS, P_LARGEST, STEPS = (8, 16), 1000, 256, 300
 FROZEN = 4  # of several ends of the search that are compared by their exact expected absolute errors
-STEEPEST = 600.0  # budgets beyond which no bound is computed
-STEPS = 300  # of the search for many atoms
-DENSE, MOST_GRAM = 8, 2000**2  # a Gram matrix of fewer numbers, for each entry of the queries, is faster written out
-LARGEST = 40.0  # budgets beyond which its rates are kept in proportion
-MOST_ENTRIES = 2**25  # of each of its matrices: 256 MB
+STEEPEST = 600.0  # budgets beyond which no bound is computed, and rates are kept in proportion
 
 WholeAnswers = Annotated[bool, "Whether answers stay whole numbers, at a larger loss."]
 Search = Annotated[bool, "Whether other rows are searched for than counts that are added up and the queries themselves."]
@@ -165,7 +162,7 @@ def _of_many(problem: Problem, atoms: Atoms, search: bool = True) -> AdditiveMec
     _require_room(problem, count * len(atoms))
     queries = compressed(problem.workload.matrix).tocsc()[:, atoms.first].tocsr()
     refuse_extreme(largest_entries(queries))
-    budget = np.full(len(atoms), LARGEST)
+    budget = np.full(len(atoms), STEEPEST)
     np.minimum.at(budget, atoms.label, simple.of_appearing())
     refuse_bound(budget)
     asked = np.flatnonzero(abs(queries).sum(axis=0))
@@ -174,7 +171,7 @@ def _of_many(problem: Problem, atoms: Atoms, search: bool = True) -> AdditiveMec
     gram: AppliedGram | Floats = AppliedGram.of(queries, problem.costs)
     if ranges is not None:
         gram = AppliedGram.of_intervals(ranges.starts, ranges.ends, len(asked), problem.costs)
-    elif len(asked) ** 2 < min(DENSE * queries.nnz, MOST_GRAM):
+    elif len(asked) ** 2 < min(8 * queries.nnz, MOST_ENTRIES // 8):  # written out, it is applied faster
         dense = queries.toarray()
         gram = (dense.T * problem.costs) @ dense
     if search:
@@ -432,7 +429,7 @@ def _weighted(problem: Problem, atoms: Atoms, changes: Changes) -> Iterator[Star
         return
     gram = (atoms.workload.T * problem.costs) @ atoms.workload
     if size > P_LARGEST:
-        found = {"p-identity": large_p_identity(gram, np.minimum(alone, LARGEST), compressed(atoms.workload), STEPS)}
+        found = {"p-identity": large_p_identity(gram, np.minimum(alone, STEEPEST), compressed(atoms.workload), STEPS)}
     else:
         found = {
             f"p-identity, {share}, {restarts}": best_p_identity(gram, alone, round(size / share) or 1, restarts, 0, P_STEPS)[0]

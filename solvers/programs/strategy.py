@@ -212,9 +212,6 @@ RACE = 40
 AHEAD = 1
 # Pairs of steps that the descent remembers: 5 end at the errors of 20, in two thirds of the time.
 MEMORY = 5
-# Further rows of strategies for many elements: one for so many elements, and at most so many.
-ROW_SHARE, MOST_ROWS = 16, 64
-FAINT = 1e-7  # of the budget: a row of no more tells nothing
 
 
 def p_identity_error(theta: Array, gram: Any, budget: Array, *, whole: bool = False) -> tuple[float, Array]:
@@ -303,13 +300,13 @@ def _followed(gram: Any, budget: Array, starts: list[Array], iterations: int, *,
 
 
 def large_p_identity(gram: Any, budget: Array, queries: Any, iterations: int) -> Array:
-    """The T (k, N) of least error found with geometric noise in the elements, k at most `MOST_ROWS`. The search begins with the
-    total, the queries that count most, a few intervals of a binary tree, and intervals that overlap.
+    """The T (k, N) of least error found with geometric noise in the elements, k at most 64. The search begins with the total,
+    the queries that count most, a few intervals of a binary tree, and intervals that overlap.
 
     gram W: an array or an `AppliedGram`. budget: (N,). queries Q: compressed rows (K, N).
     """
     size, random, sizes = budget.size, np.random.default_rng(0), abs(queries)
-    k = max(1, min(MOST_ROWS, round(size / ROW_SHARE)))
+    k = max(1, min(64, round(size / 16)))
     broad = sizes[np.argsort(-sizes.sum(axis=1), kind="stable")[:k]].toarray()
     starts = [np.full((1, size), 0.1), 0.1 * broad / np.maximum(broad.sum(axis=0), broad.max(initial=1.0))]
     starts += [nested_start(max(1, k // 4), size, random), overlapping_start(k, size, random)]
@@ -320,7 +317,7 @@ def divided(theta: Array, budget: Array) -> tuple[Array, Array]:
     """The rates s (N,) of the elements, and the rows `T diag(s)` (p, N), rounded down to 21 bits, without those that tell
     nothing: they add up to the budget (N,) but for one rounding."""
     rows = theta * (budget / (1.0 + theta.sum(axis=0)))
-    rows = rows[rows.max(axis=1) > FAINT * budget.max()]
+    rows = rows[rows.max(axis=1) > 1e-7 * budget.max()]
     units = np.exp2(np.floor(np.log2(rows.max(axis=1))) - 20)[:, None]
     rows = np.floor(rows / units) * units
     return budget - rows.sum(axis=0), rows
