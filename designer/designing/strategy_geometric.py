@@ -22,7 +22,6 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certificate.certificate import refuse_extreme, refuse_infinite
 from designer.certificate.implicit_rows import LARGE, apart, is_described
 from designer.certificate.norms import weighted_l1
-from designer.designing.auto import refuse_writing_out
 from designer.designing.evenness import MOST_UNITS, in_units
 from designer.designing.family import Family, Sizes, refuse_outdone
 from designer.designing.hierarchy import MOST_ENTRIES
@@ -105,7 +104,10 @@ def design_whole_strategy(problem: Problem, whole: WholeAnswers = False, search:
             )
     if _is_unwritten(problem):
         if whole or not _appears(problem):
-            refuse_writing_out(NAME, problem)
+            raise DesignFailed(
+                f"{NAME}: takes queries that are not written out where every change is a record that appears or vanishes, and "
+                "without options.whole; use laplace or hierarchy."
+            )
         _require_room(problem, int(counted(problem.workload.matrix).sum()))
         return _of_many(problem, Atoms.of(problem), search)
     atoms = Atoms.of(problem)
