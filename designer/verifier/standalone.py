@@ -1388,7 +1388,7 @@ class Additive(OnGrid):
         laws = ("exponential", "gaussian") if self.delta is None else ("exponential", "rounded_gaussian")
         require(self.falloff in laws, f"falloff: {self.falloff!r} is not one of {laws}")
         self.read_grid(core)
-        only("ranges" not in core.workload or not any(self.grid), "ranges of ones in other steps than 1")
+        only(not self.direct or "ranges" not in core.workload or not any(self.grid), "ranges of ones in other steps than 1")
         self.norm = Norm(core.norm, self.falloff, self.steps)
         self.silent, self.length, self.work, rates = self.norm.silent, self.norm.length, self.norm.work, self.norm.rates
         only(
