@@ -109,23 +109,24 @@ def design_whole_strategy(problem: Problem, whole: WholeAnswers = False, search:
                 "without options.whole; use laplace or hierarchy."
             )
         _require_room(problem, int(counted(problem.workload.matrix).sum()))
-        return _of_many(problem, Atoms.of(problem), search)
     atoms = Atoms.of(problem)
-    if search and not whole and _is_large(problem, atoms):
-        return _of_many(problem, atoms)
+    blocks = _blocks(problem, atoms) if search and not whole else []
+    if not blocks and (_is_unwritten(problem) or (search and not whole and _is_large(problem, atoms))):
+        return _of_many(problem, atoms, search)
+    if blocks:
+        refuse_extreme(largest_entries(problem.workload.matrix))
+        rates, answers, least = _of_blocks(problem, atoms, blocks)
+        refuse_outdone(problem, rates.loss)
+        return frozen(problem, atoms, rates, answers, least)
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     changes = atoms.changes
     if not np.abs(changes.along(atoms.workload)).any():
         raise DesignFailed(f"{NAME}: no protected change moves an answer, so there is nothing to measure; use laplace.")
     asked = RateProblem(atoms.workload, problem.costs, problem.loss, changes)
-    if search and not whole and (blocks := _blocks(problem, atoms)):
-        rates, answers, least = _of_blocks(problem, atoms, blocks)
-        refuse_outdone(problem, rates.loss)
-        return frozen(problem, atoms, asked, rates, answers, least)
     bound = _bound(asked) if search else None
     if whole:
-        return frozen(problem, atoms, asked, *_of_whole_answers(atoms, asked, _all_starts(problem, atoms, search)), bound)
+        return frozen(problem, atoms, *_of_whole_answers(atoms, asked, _all_starts(problem, atoms, search)), bound)
     found = _searched(problem, atoms, asked, bound) if search else measured_alone(asked, _folklore(problem, atoms))
     if not found:
         raise DesignFailed(f"{NAME}: rounding loses every reconstruction of these queries; use laplace.")
@@ -151,9 +152,9 @@ def _appears(problem: Problem) -> bool:
 
 
 def _is_large(problem: Problem, atoms: Atoms) -> bool:
-    """Whether the atoms are too many for a search by groups of rows, and the queries no blocks, nor few."""
+    """Whether the atoms are too many for a search by groups of rows, and the queries not few."""
     many = ATOMS < len(atoms) <= 2 * len(problem.costs)
-    return many and problem.loss == "squared" and _appears(problem) and not _blocks(problem, atoms)
+    return many and problem.loss == "squared" and _appears(problem)
 
 
 def _of_many(problem: Problem, atoms: Atoms, search: bool = True) -> AdditiveMechanism:
@@ -209,14 +210,15 @@ Block = tuple[Indices, Indices]
 def _blocks(problem: Problem, atoms: Atoms) -> list[Block]:
     """Queries and atoms that are designed alone, (k,) and (c,) each, where one record reaches one of them and all have one
     budget: their errors add up. Queries stand by their sizes, atoms by how much counts them, so that equal blocks look alike.
-    Empty where there is one block, and for losses that do not add up."""
+    Empty where there is one block, or one of many atoms, and for losses that do not add up."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     simple = problem.relation.simple
     if problem.loss != "squared" or simple is None or simple.change is not None or len(simple.appear) != 1:
         return []
-    count, size = atoms.workload.shape
+    count, size = len(problem.costs), len(atoms)
+    _require_room(problem, count * size)
     queries, places = np.nonzero(atoms.workload)
     joined = coo_array((np.ones(len(places)), (queries, count + places)), shape=(count + size,) * 2)
     label = connected_components(joined, directed=False)[1]
@@ -225,7 +227,7 @@ def _blocks(problem: Problem, atoms: Atoms) -> list[Block]:
     sizes = [np.abs(atoms.workload).sum(axis=1), -np.abs(atoms.workload).sum(axis=0)]
     order = [np.argsort(size, kind="stable") for size in sizes]
     placed = [(order[0][of_queries[order[0]] == one], order[1][of_atoms[order[1]] == one]) for one in both]
-    return placed if len(both) > 1 else []
+    return placed if len(both) > 1 and max(len(own) for _, own in placed) <= ATOMS else []
 
 
 def _of_blocks(problem: Problem, atoms: Atoms, blocks: Sequence[Block]) -> tuple[Rates, Floats, Bound | None]:
@@ -282,7 +284,7 @@ def _frozen_best(
     held = False
     for rates in found:
         try:
-            made = frozen(problem, atoms, asked, rates, _answers_of(asked, rates), bound)
+            made = frozen(problem, atoms, rates, _answers_of(asked, rates), bound)
         except DesignFailed as wrong:
             failed = failed or wrong
             continue
@@ -306,9 +308,7 @@ def _is_small(atoms: Atoms, changes: Changes) -> bool:
     return len(atoms) <= ATOMS and changes.count <= CHANGES
 
 
-def frozen(
-    problem: Problem, atoms: Atoms, asked: RateProblem, rates: Rates, answers: Floats, bound: Bound | None
-) -> AdditiveMechanism:
+def frozen(problem: Problem, atoms: Atoms, rates: Rates, answers: Floats, bound: Bound | None) -> AdditiveMechanism:
     """The certified mechanism of these rates, every row in its own unit, and of the answers `answers @ measured`, (K, p);
     constants that no change moves are published."""
     rows = atoms.spread(rates.rows)

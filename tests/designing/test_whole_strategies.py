@@ -320,6 +320,13 @@ def test_the_error_of_weighted_tables_is_that_of_their_matrix() -> None:
     assert min(seen) * 0.97 <= opt_m((2, 3), asked, 5) <= min(seen)
 
 
+def test_blocks_that_are_never_written_out_have_the_error_of_each_alone() -> None:
+    alone = design(Problem(Workload.prefix(20), metrics.add_remove(20, 1.0)), FAMILY).loss
+    starts = np.repeat(np.arange(0, 1500, 20), 20)
+    many = Workload.ranges(1500, starts, np.arange(1, 1501))
+    assert made(Problem(many, metrics.add_remove(1500, 1.0))).error() == pytest.approx(75 * alone, rel=1e-6)
+
+
 def test_many_elements_have_weighted_sums_of_them_and_answers_without_bias(tmp_path: Path) -> None:
     """More running totals than are searched by groups of rows; some elements that nothing counts, and some counted alike."""
     rows = np.hstack([Workload.prefix(520).dense(), np.zeros((520, 3)), np.ones((520, 1))])
