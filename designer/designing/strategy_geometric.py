@@ -190,8 +190,10 @@ def _of_many(problem: Problem, atoms: Atoms, search: bool = True) -> AdditiveMec
     measured[:, asked] = np.vstack([np.eye(len(asked)), rows])
     weights = np.append(rates, np.ones(len(rows)))
     norm = weighted_l1(weights)
-    coordinates = Coordinates(atoms.spread(measured), answers, weights > 0)
-    return freeze(problem, NAME, coordinates, 1 / weights, lambda _: norm, "exponential", whole=True)
+    coordinates, bound = Coordinates(atoms.spread(measured), answers, weights > 0), None
+    if search and problem.loss == "squared" and len(asked) <= P_LARGEST and budget.max() < STEEPEST:
+        bound = _bound_of(np.eye(len(asked)) @ gram, Changes.units(budget))
+    return freeze(problem, NAME, coordinates, 1 / weights, lambda _: norm, "exponential", bound, whole=True)
 
 
 def _require_room(problem: Problem, entries: int) -> None:
@@ -349,8 +351,12 @@ def _bound(asked: RateProblem) -> Bound | None:
     """What no additive noise beats in the squared loss: the precision of any has `d' X d <= 2 sinh^2(b / 2)`."""
     if asked.loss != "squared" or asked.changes.budget.max(initial=0.0) > STEEPEST:
         return None
-    least = _of_all_noise((asked.workload.T * asked.costs) @ asked.workload, asked.changes)
-    return Bound(OBJECTIVE, least, "the bound for all additive noise", on_grid=True)
+    return _bound_of((asked.workload.T * asked.costs) @ asked.workload, asked.changes)
+
+
+def _bound_of(gram: Floats, changes: Changes) -> Bound:
+    """The same of a Gram matrix (C, C)."""
+    return Bound(OBJECTIVE, _of_all_noise(gram, changes), "the bound for all additive noise", on_grid=True)
 
 
 def _of_all_noise(gram: Floats, changes: Changes) -> float:
