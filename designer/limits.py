@@ -77,6 +77,7 @@ MOST_BALL_DIMENSIONS = 1_000  # dimensions of a ball that is drawn from: 800 tak
 MOST_STRATEGY_PAIRS = 40_000  # pairs of elements whose changes a search for strategies lists
 MOST_STRATEGY_ELEMENTS = 512  # elements of a search for strategies, each step of which takes the cube of it
 MOST_STRATEGY_UNIT_ELEMENTS = 1024  # the same where records appear or vanish: 16 s of processor; 2,048 take minutes and 1.5 GB
+MOST_STRATEGY_ENTRIES = 2**25  # entries of queries, measured rows and answers of a strategy of many cells: 256 MB each
 MOST_REPAIR_PAIRS = 10**8  # pairs of elements scanned for the least budgets between atoms: three to six seconds
 MOST_REPAIR_NUMBERS = 5 * 10**7  # numbers of changes of several records that are written out: 0.4 GB
 LARGEST_STAIRCASE_BUDGET = 300.0  # nats of a budget: the program holds e^budget, and products of two of them, as floats

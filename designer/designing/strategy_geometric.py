@@ -20,15 +20,15 @@ from designer.base.arrays import Floats
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certificate.certificate import refuse_extreme, refuse_infinite
-from designer.certificate.implicit_rows import LARGE, apart, is_described
+from designer.certificate.implicit_rows import LARGE, disjoint, is_described
 from designer.certificate.norms import weighted_l1
 from designer.designing.evenness import MOST_UNITS, in_units
 from designer.designing.family import Family, Sizes, refuse_outdone
-from designer.designing.hierarchy import MOST_ENTRIES
 from designer.designing.laplace import best_weights
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.repair import Atoms, Bound, freeze, refuse_bound
 from designer.designing.strategy_laplace import BOUNDED, ON_STEPS, asked_gram, is_bounded
+from designer.limits import MOST_STRATEGY_ENTRIES
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.compressed_rows import compressed, counted, intervals_in, largest_entries
 from designer.problem.relation import Indices
@@ -174,7 +174,7 @@ def _of_many(problem: Problem, atoms: Atoms, search: bool = True) -> AdditiveMec
     gram: AppliedGram | Floats = AppliedGram.of(queries, problem.costs)
     if ranges is not None:
         gram = AppliedGram.of_intervals(ranges.starts, ranges.ends, len(asked), problem.costs)
-    elif len(asked) ** 2 < min(8 * queries.nnz, MOST_ENTRIES // 8):  # written out, it is applied faster
+    elif len(asked) ** 2 < min(8 * queries.nnz, MOST_STRATEGY_ENTRIES // 8):  # written out, it is applied faster
         dense = queries.toarray()
         gram = (dense.T * problem.costs) @ dense
     if search:
@@ -198,7 +198,7 @@ def _of_many(problem: Problem, atoms: Atoms, search: bool = True) -> AdditiveMec
 
 def _require_room(problem: Problem, entries: int) -> None:
     """`DesignFailed` where a matrix of so many entries is too large."""
-    if entries > MOST_ENTRIES:
+    if entries > MOST_STRATEGY_ENTRIES:
         queries, elements = problem.workload.shape
         raise DesignFailed(
             f"{NAME}: {queries:,} queries of {elements:,} elements would take matrices of {entries * 8e-9:.3g} GB; use "
@@ -564,7 +564,7 @@ def _work(sizes: Sizes, search: bool = True) -> float:
 def _concerns(problem: Problem) -> bool:
     """Queries that are not written out only where records appear and the queries share them; elsewhere `laplace` is as good."""
     described = is_described(problem.workload, problem.relation)
-    return not described or (_is_unwritten(problem) and _appears(problem) and not apart(problem.workload.matrix))
+    return not described or (_is_unwritten(problem) and _appears(problem) and not disjoint(problem.workload.matrix))
 
 
 STRATEGY_GEOMETRIC = Family(
