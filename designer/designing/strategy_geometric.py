@@ -28,7 +28,7 @@ from designer.designing.laplace import best_weights
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.repair import Atoms, Bound, freeze, refuse_bound
 from designer.designing.strategy_laplace import BOUNDED, ON_STEPS, asked_gram, is_bounded
-from designer.limits import MOST_STRATEGY_ENTRIES
+from designer.limits import MOST_TREE_ENTRIES
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.compressed_rows import compressed, counted, intervals_in, largest_entries
 from designer.problem.relation import Indices
@@ -174,7 +174,7 @@ def _of_many(problem: Problem, atoms: Atoms, search: bool = True) -> AdditiveMec
     gram: AppliedGram | Floats = AppliedGram.of(queries, problem.costs)
     if ranges is not None:
         gram = AppliedGram.of_intervals(ranges.starts, ranges.ends, len(asked), problem.costs)
-    elif len(asked) ** 2 < min(8 * queries.nnz, MOST_STRATEGY_ENTRIES // 8):  # written out, it is applied faster
+    elif len(asked) ** 2 < min(8 * queries.nnz, MOST_TREE_ENTRIES // 8):  # written out, it is applied faster
         dense = queries.toarray()
         gram = (dense.T * problem.costs) @ dense
     if search:
@@ -198,7 +198,7 @@ def _of_many(problem: Problem, atoms: Atoms, search: bool = True) -> AdditiveMec
 
 def _require_room(problem: Problem, entries: int) -> None:
     """`DesignFailed` where a matrix of so many entries is too large."""
-    if entries > MOST_STRATEGY_ENTRIES:
+    if entries > MOST_TREE_ENTRIES:
         queries, elements = problem.workload.shape
         raise DesignFailed(
             f"{NAME}: {queries:,} queries of {elements:,} elements would take matrices of {entries * 8e-9:.3g} GB; use "
