@@ -22,11 +22,12 @@ from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.evenness import asks_for_counts, even_noise, in_units, refuse_large_ball, with_implicit_changes
 from designer.designing.family import Family, Sizes, Tolerance
 from designer.designing.implicit_rows import equal_noise, independent_noise, is_implicit
-from designer.designing.measured import Coordinates, moving_coordinates
+from designer.designing.measured import Coordinates, dimension_of, moving_coordinates
 from designer.designing.repair import Bound, freeze, on_heard
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.interface import Falloff
 from designer.mechanism.noise import coarsest_exponent
+from designer.problem.compressed_rows import extremes
 from designer.relations.delta_lengths import AllowedLengths
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.problem import Problem
@@ -303,15 +304,42 @@ def covering_work(sizes: Sizes) -> float:
     return 0.05 + 1e-6 * sizes.freedom * (sizes.pairs if getattr(relation, "listed", True) else sizes.elements**2)
 
 
+LARGE = 200  # elements from which on the pairs that hold an ellipsoid are many
+ON_STEPS = 1 - 1e-9  # for noise on steps of 2^-40 of its scale
+
+
+def _ellipsoid_work(sizes: Sizes) -> float:
+    """More than a moment where elements are many, so that `floor` is asked first."""
+    return max(covering_work(sizes), 0.2 if sizes.elements >= LARGE else 0.0)
+
+
+def floor(problem: Problem) -> float:
+    """What noise in an ellipsoid loses at least, in s dimensions: `s + 1` times the square of how far, for its budget, a change
+    moves each answer, because `a (F'F)^-1 a' >= (a u)^2 / |F u|^2` and `|F u| <= b`. Pure noise and squared loss, where all
+    changes of a record have one budget; 0 elsewhere."""
+    simple = problem.relation.simple
+    if simple is None or problem.notion != "pure" or problem.loss != "squared":
+        return 0.0
+    rows = problem.workload.matrix
+    least, most = (rows.min(axis=1), rows.max(axis=1)) if isinstance(rows, np.ndarray) else extremes(rows)
+    reach = np.zeros(len(least))
+    if len(simple.appear) == 1:
+        reach = np.maximum(np.abs(least), np.abs(most)) / float(simple.appear[0])
+    if simple.change is not None:
+        reach = np.maximum(reach, (most - least) / float(simple.change))
+    return float(ON_STEPS * (dimension_of(problem) + 1) * (problem.costs @ reach**2))
+
+
 ELLIPSOID = Family(
     "ellipsoid",
     "exponential noise in the best ellipsoid",
     "pure",
     design_ellipsoid,
     program="designer.programs:ellipsoid",
-    work=covering_work,
+    work=_ellipsoid_work,
     anytime=True,
     fractions=True,
+    floor=floor,
 )
 GAUSSIAN = Family(
     "gaussian",

@@ -11,6 +11,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -168,8 +169,7 @@ def _tree(problem: Problem, budget: float) -> CountedTree:
     """The tree that serves the queries: their own, the best of every fan-out over the line, or all counts and their total."""
     matrix = problem.workload.matrix
     entries = int(counted(matrix).sum())
-    own = _nested(matrix) if entries <= MOST_TREE_ENTRIES else None
-    found = own or _on_a_line(matrix, problem.costs, budget)
+    found = own_tree(problem) or _on_a_line(matrix, problem.costs, budget)
     if found is not None:
         return found
     if entries > MOST_TREE_ENTRIES:
@@ -179,6 +179,23 @@ def _tree(problem: Problem, budget: float) -> CountedTree:
             "ask about fewer."
         )
     return _flat(matrix)
+
+
+_OWN: WeakKeyDictionary[Problem, CountedTree | None] = WeakKeyDictionary()
+
+
+def own_tree(problem: Problem) -> CountedTree | None:
+    """The tree of the queries themselves where they are nested counts, found once for a problem; None elsewhere."""
+    if problem not in _OWN:
+        few = int(counted(problem.workload.matrix).sum()) <= MOST_TREE_ENTRIES
+        _OWN[problem] = _nested(problem.workload.matrix) if few else None
+    return _OWN[problem]
+
+
+def has_best_tree(problem: Problem) -> bool:
+    """Whether many queries are nested counts, under one budget for all changes of a record: the search of their own tree then
+    reaches what no search over other queries does."""
+    return _concerns(problem) and own_tree(problem) is not None
 
 
 def _nested(matrix: Matrix) -> CountedTree | None:

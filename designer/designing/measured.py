@@ -20,6 +20,7 @@ from designer.base.errors import DesignFailed
 from designer.certificate.certificate import refuse_extreme
 from designer.certificate.change_norms import ByLength, too_many
 from designer.certificate.sensitivity import SensitivitySet
+from designer.problem.compressed_rows import Matrix, compressed
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.problem import Problem
 from solvers.exact.rational import dyadic_integers, exact_rank
@@ -72,11 +73,20 @@ def moving_coordinates(problem: Problem) -> Coordinates:
 
 def dimension_of(problem: Problem) -> int:
     """How many coordinates the differences of the answers span: at once where all elements are counted and statistics leave
-    changes of a known kind, of which no list is made."""
+    changes of a known kind, of which no list is made, and where each element is counted alone by some query and appears."""
     relation = problem.relation
+    if relation.simple is not None and relation.simple.appear and _counts_each_element(problem.workload.matrix):
+        return int(problem.workload.shape[1])
     if isinstance(relation, InvariantChanges) and problem.workload.is_identity and relation.known and relation.known.spans:
         return int(relation.invariant.freedom)
     return int(_FOUND[problem].heard.sum()) if problem in _FOUND else len(_spanned(problem).pivots)
+
+
+def _counts_each_element(matrix: Matrix) -> bool:
+    """Whether there is a row for each column with nothing but an entry in it."""
+    rows = compressed(matrix)
+    alone = rows.indptr[:-1][np.diff(rows.indptr) == 1]
+    return len(np.unique(rows.indices[alone][rows.data[alone] != 0])) == rows.shape[1]
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from designer.certificate.implicit_rows import LARGE, disjoint, is_described
 from designer.certificate.norms import weighted_l1
 from designer.designing.evenness import MOST_UNITS, in_units
 from designer.designing.family import Family, Sizes, refuse_outdone
+from designer.designing.hierarchy import has_best_tree
 from designer.designing.laplace import best_weights
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.repair import Atoms, Bound, freeze, refuse_bound
@@ -562,7 +563,10 @@ def _work(sizes: Sizes, search: bool = True) -> float:
 
 
 def _concerns(problem: Problem) -> bool:
-    """Queries that are not written out only where records appear and the queries share them; elsewhere `laplace` is as good."""
+    """Queries that are not written out only where records appear and the queries share them; elsewhere `laplace` is as good.
+    And no nested counts, where they are many."""
+    if has_best_tree(problem):
+        return False
     described = is_described(problem.workload, problem.relation)
     return not described or (_is_unwritten(problem) and _appears(problem) and not disjoint(problem.workload.matrix))
 

@@ -23,6 +23,7 @@ from designer.certificate.norms import weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.ellipsoid import NARROW, independent_gaussian
 from designer.designing.family import Family, Sizes, StrategyRows, refuse_outdone
+from designer.designing.hierarchy import has_best_tree
 from designer.designing.implicit_rows import Classes, classes
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.problem_kinds import suggestions
@@ -239,6 +240,7 @@ STRATEGY_LAPLACE = Family(
     anytime=True,
     fractions=True,
     floor=floor,
+    where=lambda problem: not has_best_tree(problem),
 )
 
 

@@ -123,3 +123,11 @@ def test_queries_that_are_no_ranges_and_too_many_are_refused(monkeypatch: pytest
         design(counts(np.arange(400).reshape(20, 20) % 7 + 1.0), "hierarchy")
     with pytest.raises(DesignFailed, match=r"hierarchy: 51 queries of 47 elements would take matrices of .* GB"):
         design(Problem(Workload(GROUPS), metrics.per_element(np.arange(1.0, 48.0))), "hierarchy")
+
+
+def test_many_nested_counts_are_not_searched_by_families_that_cannot_win() -> None:
+    """An ellipsoid in 1,000 dimensions loses more than what is reached; other queries lose more than their own tree."""
+    made = design(counts(of_levels(10, 100).matrix))
+    tried = made.mechanism.provenance["tried"]
+    assert tried["ellipsoid"].startswith("not started: cannot be below 1,012,000")
+    assert not any(name.startswith("strategy") for name in tried) and made.mechanism.family == "hierarchy"

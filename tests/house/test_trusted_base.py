@@ -72,7 +72,12 @@ def test_no_solver_runs_beside_those_that_are_named(tmp_path: Path) -> None:
     files = set(together(traced(paths))) - set(HARMLESS)
     assert len(files) > 100 and not [file for file in files if file.startswith(UNTRUSTED)]
     assert sorted(file for file in files if not place_of(file)) == []
-    assert {file.split("/")[1] for file in files if file.startswith("solvers/")} == {"exact", "lattices", "polytopes", "trees.py"}
+    assert {file.split("/")[1] for file in files if file.startswith("solvers/")} == {
+        "exact",
+        "lattices",
+        "polytopes",
+        "trees.py",
+    }
 
 
 def test_every_stage_names_folders_that_are_there_and_pages_that_prove_it() -> None:
