@@ -260,7 +260,7 @@ Point = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Heights:
-    """`unit h` on a box of doubled coordinates in the basis, infinite beyond. corner: (s,), the first point."""
+    """`unit h` on a box of doubled coordinates in the basis, twice as deep beyond. corner: (s,), the first point."""
 
     table: Floats
     corner: Integers
@@ -269,7 +269,7 @@ class Heights:
         """The energies of points (n, s)."""
         place = doubled - self.corner
         inside = ((place >= 0) & (place < self.table.shape)).all(axis=1)
-        found = np.full(len(doubled), np.inf)
+        found = np.full(len(doubled), 2 * DEEP)
         found[inside] = self.table[tuple(place[inside].T)]
         return found
 
@@ -290,7 +290,7 @@ def heights_of(made: StaircaseMechanism) -> Heights | None:
     shape = points.max(axis=0) - corner + 1
     if float(np.prod(shape.astype(float))) > MOST_CELLS:
         return None
-    table = np.full(shape, np.inf)
+    table = np.full(shape, 2 * DEEP)
     table[tuple((points - corner).T)] = levels * float(noise.unit)
     return Heights(table, corner)
 
@@ -354,6 +354,6 @@ def _peaks_source(made: StaircaseMechanism, noise: Peaks, heights: Heights, entr
     law = StatedLaw(
         lambda z: heights.at(np.rint(z).astype(np.int64)), 2 * np.eye(size, dtype=np.int64), np.eye(size) / 2, basis=False
     )
-    words = f"the law by its definition, tabulated over {int(np.isfinite(heights.table).sum())} points"
+    words = f"the law by its definition, tabulated over {int((heights.table <= DEEP).sum())} points"
     belongs = lambda doubled: ((doubled - halves) % 2 == 0).all(axis=1)  # noqa: E731
     return Source("noise", words, draw, balance_watch(law), belongs, "a point of the frozen coset", size)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -12,7 +13,9 @@ import pytest
 from designer.audit.balance_tests import MOST_CROSSED, BalanceStatistics, StatedLaw, _few_pairs
 from designer.audit.choice_sources import choice_law, mean_size, moved_size
 from designer.audit.enumerated_laws import additive_law
+from designer.audit.mean_tests import Tally
 from designer.audit.row_sources import canonical_cdf, gaussian_energies, independent_law, laplace_energies, row_law
+from designer.audit.verdict import TestPower
 from designer.certificate.norms import Norm
 from designer.odds_ratio.noise import canonical_noise
 from designer.tradeoff.functions import EpsilonDelta, Gaussian, Tradeoff
@@ -65,6 +68,55 @@ def test_every_statistic_has_mean_0_under_its_law(name: str) -> None:
     own = [k for k, kind in enumerate(found.names) if "in a row" not in kind]
     assert len(own) >= 18
     np.testing.assert_allclose(chances @ found.values[:, own], 0.0, atol=1e-9)
+
+
+def stairs(widths: list[int], height: float) -> StatedLaw:
+    """Independent coordinates whose energy rises by a height every so many steps beyond one."""
+    return independent_law(lambda z: height * np.ceil(np.maximum(0.0, np.abs(z) - 1) / widths), list(range(len(widths))))
+
+
+# Rare draws balance frequent ones: a step changes the probability by up to exp(4), and next to nothing is beyond a height.
+STEEP: dict[str, Callable[[], StatedLaw]] = {
+    "stairs": lambda: stairs([5, 3], 4.0),
+    "stairs, jointly": lambda: replace(stairs([5, 3], 4.0), apart=None, groups=None),
+    "laplace": lambda: independent_law(laplace_energies(np.array([4.0, 3.0])), [0, 1]),
+    "laplace, jointly": lambda: additive_law(Norm(np.array([4.0, 3.5]), "linf"), np.arange(2), np.ones(2), "exponential"),
+    "gaussian": lambda: independent_law(gaussian_energies(np.array([3.0, 3.0])), [0, 0]),
+    "gaussian, jointly": lambda: additive_law(
+        Norm(np.array([[1.5, 0.4], [0.0, 1.7]]), "l2"), np.arange(2), np.ones(2), "gaussian"
+    ),
+}
+
+
+def highest(law: StatedLaw, samples: Iterator[np.ndarray], false_alarm: float) -> Iterator[tuple[float, str]]:
+    """How far beyond its limit the statistic is that is furthest, in each of the samples."""
+    watch, _ = watch_of(law)
+    for draws in samples:
+        tally = Tally()
+        tally.add(watch.columns(draws))
+        over = tally.scores() - tally.limits(TestPower(false_alarm=false_alarm).quantiles(len(tally.names))[0])
+        yield float(over.max()), tally.names[int(over.argmax())]
+
+
+@pytest.mark.parametrize("size", [100, 1000, 10_000, 150_000])
+@pytest.mark.parametrize("name", STEEP)
+def test_a_sample_that_is_like_its_law_is_not_rejected_for_what_is_too_rare_to_come(name: str, size: int) -> None:
+    """Every output as often as expected, so that those with an expected number below a half never come."""
+    law = STEEP[name]()
+    points, chances = written_out(law)
+    sample = np.repeat(points, np.rint(size * chances).astype(int), axis=0)
+    shuffled = np.random.default_rng(2).permutation(sample)
+    assert [found for found in highest(law, iter([shuffled]), 1e-6) if found[0] > 0] == []
+
+
+@pytest.mark.parametrize("name", STEEP)
+def test_right_samples_are_rejected_no_more_often_than_declared(name: str) -> None:
+    """400 samples of 30 to 3,000 draws at one false alarm in 100: more than 14 have a probability below 0.00002."""
+    law = STEEP[name]()
+    points, chances = written_out(law)
+    generator = np.random.default_rng(5)
+    samples = (points[generator.choice(len(points), size, p=chances)] for size in (30, 100, 300, 3000) for _ in range(100))
+    assert sum(over > 0 for over, _ in highest(law, samples, 0.01)) <= 14
 
 
 @pytest.mark.parametrize("name", ["joint, exponential", "laplace", "box"])
