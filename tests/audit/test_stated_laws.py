@@ -77,8 +77,8 @@ def stairs(widths: list[int], height: float) -> StatedLaw:
 
 # Rare draws balance frequent ones: a step changes the probability by up to exp(4), and next to nothing is beyond a height.
 STEEP: dict[str, Callable[[], StatedLaw]] = {
-    "stairs": lambda: stairs([5, 3], 4.0),
     "stairs, jointly": lambda: replace(stairs([5, 3], 4.0), apart=None, groups=None),
+    "stairs": lambda: stairs([5, 3], 4.0),
     "laplace": lambda: independent_law(laplace_energies(np.array([4.0, 3.0])), [0, 1]),
     "laplace, jointly": lambda: additive_law(Norm(np.array([4.0, 3.5]), "linf"), np.arange(2), np.ones(2), "exponential"),
     "gaussian": lambda: independent_law(gaussian_energies(np.array([3.0, 3.0])), [0, 0]),
@@ -117,6 +117,21 @@ def test_right_samples_are_rejected_no_more_often_than_declared(name: str) -> No
     generator = np.random.default_rng(5)
     samples = (points[generator.choice(len(points), size, p=chances)] for size in (30, 100, 300, 3000) for _ in range(100))
     assert sum(over > 0 for over, _ in highest(law, samples, 0.01)) <= 14
+
+
+@pytest.mark.parametrize("fault", ["wider by 5 %", "narrower by 5 %", "no rare draws", "one side"])
+@pytest.mark.parametrize("name", STEEP)
+def test_wrong_samples_of_steep_laws_are_rejected(name: str, fault: str) -> None:
+    """300,000 draws; of those below 1 in 200 none, or one in ten of the negative ones turned over."""
+    law = STEEP[name]()
+    points, chances = written_out(law, {"wider by 5 %": 1.05, "narrower by 5 %": 0.95}.get(fault, 1.0))
+    if fault == "no rare draws":
+        chances = np.where(np.cumsum(chances[np.argsort(chances)])[np.argsort(np.argsort(chances))] < 0.005, 0.0, chances)
+    generator = np.random.default_rng(3)
+    sample = points[generator.choice(len(points), 300_000, p=chances / chances.sum())]
+    if fault == "one side":
+        sample = np.where((sample[:, :1] < 0) & (generator.random((len(sample), 1)) < 0.1), -sample, sample)
+    assert next(highest(law, iter([sample]), 1e-6))[0] > 0
 
 
 @pytest.mark.parametrize("name", ["joint, exponential", "laplace", "box"])
