@@ -56,7 +56,7 @@ class StatedLaw:
 
     energy: (n, s) floats to (n,). moves: (m, s), vectors of the lattice. places: (s, m), linear functions with
     `moves[k] . places[:, k] = 1`. apart: (n, s) to (n, s), the energies of independent coordinates, one move
-    for each; None where they are drawn jointly. groups: (m,), coordinates with one law, whose statistics are averaged.
+    for each; None where they are drawn jointly. groups: (m,), rising, of coordinates whose statistics are averaged.
     basis: whether places[:, k] is whole, and 0 on all other moves. degree: of the energy, as a homogeneous function.
     """
 
@@ -199,6 +199,8 @@ class BalanceStatistics:
             ("support", self._pooled((_weight(up) + _weight(down)) / 2 - 1)),
             ("scale of all", self._scales(x, up, down).mean(axis=1, keepdims=True)),
         ]
+        if law.groups is not None:
+            kinds.append(("scale of each", scale))
         kinds += [(f"in a row: {name}", _in_a_row(values)) for name, values in (*kinds[:2], kinds[3])]
         kinds += self._joint(x, shift, scale) if law.apart is None else _side_by_side(shift, scale)
         found = [(name, values, self.squares.get(name, np.zeros(values.shape[1]))) for name, values in kinds]
@@ -226,7 +228,7 @@ class BalanceStatistics:
             shift += (_accepted(rise) - _accepted(fall)) ** 2 / (1 + both)
             support += (both / 2 - 1) ** 2 / (1 + both)
             scales += self._scales(place, rise, fall) ** 2 / (1 + both)
-        found = {"scale": self._of_means(scale), "shift": self._of_means(shift), "support": self._of_means(support)}
+        found = {"scale of each": scale.mean(axis=0), "scale": self._of_means(scale), "shift": self._of_means(shift), "support": self._of_means(support)}
         own = self._scales(x, up, down)
         unseen = np.maximum(scales.mean(axis=0) - (own**2).mean(axis=0), 0.0).sum() / len(law.moves) ** 2
         found["scale of all"] = np.array([(own.mean(axis=1) ** 2).mean() + unseen])

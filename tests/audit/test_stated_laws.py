@@ -6,18 +6,21 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from designer.audit.balance_tests import MOST_CROSSED, BalanceStatistics, StatedLaw, _few_pairs
 from designer.audit.choice_sources import choice_law, mean_size, moved_size
-from designer.audit.enumerated_laws import additive_law
-from designer.audit.mean_tests import Tally
+from designer.audit.enumerated_laws import additive_law, balance_watch
+from designer.audit.mean_tests import Source, Tally, watched
 from designer.audit.row_sources import canonical_cdf, gaussian_energies, independent_law, laplace_energies, row_law
 from designer.audit.verdict import TestPower
 from designer.certificate.norms import Norm
 from designer.odds_ratio.noise import canonical_noise
+from designer.sampling.entropy import SeededEntropy
+from designer.sampling.integer_laplace import DiscreteLaplace
 from designer.tradeoff.functions import EpsilonDelta, Gaussian, Tradeoff
 from tests.oracles.selection_by_definition import BY_DEFINITION
 
@@ -145,8 +148,6 @@ def test_a_wrong_scale_moves_the_mean_as_declared(name: str) -> None:
 
 @pytest.mark.parametrize("law", BY_DEFINITION)
 def test_laws_of_choices_are_those_of_the_definition(law: str) -> None:
-    from fractions import Fraction
-
     scores = [Fraction(3), Fraction(1, 2), Fraction(-2), Fraction(3)]
     wanted = [float(x) for x in BY_DEFINITION[law](scores, Fraction(2, 3))]
     np.testing.assert_allclose(choice_law(law, np.array([float(s) for s in scores]) * 2 / 3), wanted, rtol=1e-12)
@@ -211,3 +212,18 @@ def test_the_law_of_many_independent_coordinates_takes_a_byte_for_each_two() -> 
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(law.moves) == size and peak < 2 * size**2
+
+
+@pytest.mark.parametrize(("fault", "found"), [("none", []), ("all by 3 %", ["scale of all"]), ("one by 2", ["scale of each 7"])])
+def test_many_independent_coordinates_are_tested_together_and_each_for_a_gross_error(fault: str, found: list[str]) -> None:
+    weights = 2.0 ** -(2 + np.arange(2000) % 3)
+    law = additive_law(Norm(weights, "l1"), np.arange(2000), np.ones(2000), "exponential")
+    rates = weights / {"all by 3 %": 1.03}.get(fault, 1.0)
+    if fault == "one by 2":
+        rates = rates / np.where(np.arange(2000) == law.watched[6], 2.0, 1.0)
+    sampler = DiscreteLaplace([Fraction(float(rate)) for rate in rates])
+    source = Source("noise", "", lambda size: sampler.draw(size, entropy), balance_watch(law), width=2000)
+    entropy = SeededEntropy(4)
+    numbers = watched(source, TestPower(), 60.0, most=4000)[0].numbers
+    assert numbers["draws"] == numbers["needed"] < 4000
+    assert set(found) <= set(numbers["rejected_by"]) and bool(found) == bool(numbers["rejected_by"])
