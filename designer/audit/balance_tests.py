@@ -33,13 +33,12 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.audit.mean_tests import Columns
+from designer.audit.mean_tests import Columns, in_a_row
 from designer.base.arrays import Floats
 
 Integers = NDArray[np.int64]
 Kind = tuple[str, Floats, Floats]  # a name, statistics (n, w), and what their mean squares (w,) are at least
 QUANTILES = (0.003, 0.02, 0.1, 0.3, 0.7, 0.9, 0.98, 0.997)
-OUTWARDS = np.where(np.array(QUANTILES) > 0.5, 1, -1)  # the tail that is watched
 BEYOND = (0.5, 0.9, 0.99, 0.999)
 STRIDES = (0.03, 0.12, 0.5, 1.0)  # of a standard deviation; that which tells most of a scale is taken
 NARROW = 4.0  # energy of a step above which a draw is nearly always the same, and the identities tell nothing
@@ -131,7 +130,7 @@ class StatedLaw:
 
     def _told(self, x: Floats, up: Floats, down: Floats) -> Floats:
         """How much a coordinate's stretching moves the statistic of its scale, in standard deviations of that."""
-        scale, stretched = _scale(x, up, down), x * (up - down) / 2
+        scale, stretched = x * (_accepted(up) - _accepted(down)) + (_accepted(up) + _accepted(down)) / 2, x * (up - down) / 2
         moved = np.abs(((scale - scale.mean(axis=0)) * (stretched - stretched.mean(axis=0))).mean(axis=0))
         return np.asarray(moved / np.maximum(scale.std(axis=0), 1e-12))
 
@@ -165,7 +164,7 @@ class BalanceStatistics:
         heights = np.quantile(total, BEYOND)
         found = cls(
             law,
-            edges - OUTWARDS[:, None] * OFF_DRAWS * (1 + np.abs(edges)),
+            edges + np.sign(0.5 - np.array(QUANTILES))[:, None] * OFF_DRAWS * (1 + np.abs(edges)),
             heights + OFF_DRAWS * (1 + np.abs(heights)),
             np.abs(c / law.strides).mean(axis=0),
             _few_pairs(len(law.moves)) if law.groups is None else (),
@@ -191,28 +190,24 @@ class BalanceStatistics:
         c, energy = law.coordinates(draws), law.energies(draws)
         x = c / law.strides
         up, down = law.rises(draws, energy, law.strides)
-        a_up, a_down = _accepted(up), _accepted(down)
-        shift, scale = a_up - a_down, _scale(x, up, down)
-        kinds = [
-            ("scale", self._pooled(scale)),
-            ("shift", self._pooled(shift)),
-            ("support", self._pooled((_weight(up) + _weight(down)) / 2 - 1)),
-            ("scale of all", self._scales(x, up, down).mean(axis=1, keepdims=True)),
-        ]
+        scale, shift, support, scales = self._alone(x, up, down)
+        kinds = [(name, self._pooled(values)) for name, values in (("scale", scale), ("shift", shift), ("support", support))]
+        kinds.append(("scale of all", scales.mean(axis=1, keepdims=True)))
         if law.groups is not None:
             kinds.append(("scale of each", scale))
-        kinds += [(f"in a row: {name}", _in_a_row(values)) for name, values in (*kinds[:2], kinds[3])]
+        kinds += [(f"in a row: {name}", in_a_row(values)) for name, values in (*kinds[:2], kinds[3])]
         kinds += self._joint(x, shift, scale) if law.apart is None else _side_by_side(shift, scale)
         found = [(name, values, self.squares.get(name, np.zeros(values.shape[1]))) for name, values in kinds]
-        for q, thresholds, way in zip(QUANTILES, self.thresholds, OUTWARDS, strict=True):
-            out, back = (a_up, a_down)[::way]
+        for q, thresholds in zip(QUANTILES, self.thresholds, strict=True):
+            way = 1 if q > 0.5 else -1
+            out, back = (_accepted(up), _accepted(down))[::way]
             here, before = way * (c - thresholds) > 0, way * (c - thresholds) - law.strides > 0
             crossing = here * out * (1 - out) + before * back * (1 - back)
             found.append((f"beyond {q:g}", self._pooled(here * out - before * back), self._of_means(crossing)))
         found += self._far(energy, up, down) if law.apart is None else []
         found += self._residues(draws, c, energy)
         if law.radial is not None:
-            found.append(("length", _in_bins(law.radial(energy)), EDGES * (1 - EDGES)))
+            found.append(("length", (law.radial(energy)[:, None] <= EDGES) - EDGES, EDGES * (1 - EDGES)))
         return found
 
     def _mean_squares(self, pilot: Integers) -> dict[str, Floats]:
@@ -221,39 +216,35 @@ class BalanceStatistics:
         law = self.law
         x, energy = law.coordinates(pilot) / law.strides, law.energies(pilot)
         (up, down), (up_two, down_two) = (law.rises(pilot, energy, times * law.strides) for times in (1, 2))
-        scale, shift, support, scales = np.zeros((4, *x.shape))
-        for place, rise, fall in ((x, up, down), (x + 1, up_two - up, -up), (x - 1, -down, down_two - down)):
-            both = _weight(rise) + _weight(fall)
-            scale += _scale(place, rise, fall) ** 2 / (1 + both)
-            shift += (_accepted(rise) - _accepted(fall)) ** 2 / (1 + both)
-            support += (both / 2 - 1) ** 2 / (1 + both)
-            scales += self._scales(place, rise, fall) ** 2 / (1 + both)
-        found = {"scale of each": scale.mean(axis=0), "scale": self._of_means(scale), "shift": self._of_means(shift), "support": self._of_means(support)}
-        own = self._scales(x, up, down)
-        unseen = np.maximum(scales.mean(axis=0) - (own**2).mean(axis=0), 0.0).sum() / len(law.moves) ** 2
-        found["scale of all"] = np.array([(own.mean(axis=1) ** 2).mean() + unseen])
+        near = ((x, up, down), (x + 1, up_two - up, -up), (x - 1, -down, down_two - down))
+        squares = np.sum([self._alone(x, *rises) ** 2 / (1 + sum(map(_weight, rises))) for x, *rises in near], axis=0)
+        scale, shift, _, scales = squares.mean(axis=1)
+        found = {name: self._of_means(values) for name, values in zip(("scale", "shift", "support"), squares, strict=False)}
+        own = self._alone(x, up, down)[3]
+        unseen = np.maximum(scales - (own**2).mean(axis=0), 0.0).sum() / len(law.moves) ** 2
+        found |= {"scale of each": scale, "scale of all": np.array([(own.mean(axis=1) ** 2).mean() + unseen])}
         found |= {f"in a row: {name}": found[name] ** 2 for name in ("scale", "shift", "scale of all")}
-        if law.apart is not None:
-            sizes = {"signs": shift.mean(axis=0)[None], "sizes": scale.mean(axis=0)[None]}
-            for name, values in _side_by_side(sizes["signs"], sizes["sizes"]):
-                width = law.moves.shape[0] - int(name.split()[3])
-                found[name] = values[0] / (1 if values.shape[1] == width else width)
+        if law.apart is not None and len(law.moves) <= MOST_CROSSED:
+            found |= {name: values[0] for name, values in _side_by_side(shift[None], scale[None])}
         elif self.crossed:
             left, right = np.array(self.crossed).T
-            signs, sizes_of = (x**2).T @ shift / len(x), ((np.abs(x) - self.sizes) ** 2).T @ scale / len(x)
+            signs, sizes = (x**2).T @ squares[1] / len(x), ((np.abs(x) - self.sizes) ** 2).T @ squares[0] / len(x)
             found["crossed signs"] = np.concatenate([signs[left, right], signs[right, left]])
-            found["crossed sizes"] = sizes_of[left, right]
+            found["crossed sizes"] = sizes[left, right]
         return found
 
-    def _scales(self, x: Floats, up: Floats, down: Floats) -> Floats:
-        """Whose mean tells of the scale of all coordinates, (n, m): of a joint law that with E and E', which on few steps shows
-        a wrong energy with up to 36 times fewer draws."""
-        return _scale(x, up, down) if self.law.apart is not None else 1 + x * (_weight(up) - _weight(down)) / 2
+    def _alone(self, x: Floats, up: Floats, down: Floats) -> Floats:
+        """The scale, shift and support of each coordinate, and its part in the scale of all: (4, n, m). In a joint law that
+        is by E and E', which on few steps show a wrong energy with up to 36 times fewer draws."""
+        shift, weights = _accepted(up) - _accepted(down), (_weight(up), _weight(down))
+        scale = x * shift + (_accepted(up) + _accepted(down)) / 2
+        scales = scale if self.law.apart is not None else 1 + x * (weights[0] - weights[1]) / 2
+        return np.stack([scale, shift, sum(weights) / 2 - 1, scales])
 
     def _of_means(self, squares: Floats) -> Floats:
         """Mean squares of averages over coordinates of one law, of theirs, (n, m)."""
-        owner = np.arange(len(self.law.moves)) if self.law.groups is None else self.law.groups
-        return np.asarray(np.bincount(owner, weights=squares.mean(axis=0)) / np.bincount(owner) ** 2)
+        means = self._pooled(squares.mean(axis=0, keepdims=True))[0]
+        return means if self.law.groups is None else np.asarray(means / np.bincount(self.law.groups))
 
     @cached_property
     def _rare(self) -> Floats:
@@ -269,11 +260,11 @@ class BalanceStatistics:
             return {}
         x, energy = law.coordinates(pilot) / law.strides, law.energies(pilot)
         up, down = law.rises(pilot, energy, law.strides)
-        scale, stretched = _scale(x, up, down), x * (up - down) / 2
+        (scale, _, _, scales), stretched = self._alone(x, up, down), x * (up - down) / 2
         whole = stretched.sum(axis=1) if law.apart is not None else law.degree * energy
         own = self._pooled((scale - scale.mean(axis=0)) * (stretched - stretched.mean(axis=0))).mean(axis=0)
         found = {name: sees * abs(float(moved)) for name, moved in zip(self._named("scale", len(own)), own, strict=True)}
-        found["scale of all"] = sees * abs(float(np.cov(self._scales(x, up, down).mean(axis=1), whole)[0, 1]))
+        found["scale of all"] = sees * abs(float(np.cov(scales.mean(axis=1), whole)[0, 1]))
         steps = np.maximum(np.rint(sees * law.coordinates(pilot).std(axis=0)), 1).astype(np.int64)
         shifted = self._pooled(self._shifted(pilot, steps) - self._shifted(pilot, 0 * steps)).mean(axis=0)
         return found | {name: abs(float(moved)) for name, moved in zip(self._named("shift", len(own)), shifted, strict=True)}
@@ -299,11 +290,9 @@ class BalanceStatistics:
 
     def _pooled(self, values: Floats) -> Floats:
         """Averages over coordinates of one law."""
-        if self.law.groups is None:
+        if (groups := self.law.groups) is None:
             return values
-        counts = np.bincount(self.law.groups)
-        starts = np.flatnonzero(np.diff(self.law.groups, prepend=-1))
-        return np.asarray(np.add.reduceat(values, starts, axis=1) / counts)
+        return np.asarray(np.add.reduceat(values, np.flatnonzero(np.diff(groups, prepend=-1)), axis=1) / np.bincount(groups))
 
     def _joint(self, x: Floats, shift: Floats, scale: Floats) -> list[tuple[str, Floats]]:
         """Pairs of coordinates that are drawn jointly."""
@@ -317,12 +306,11 @@ class BalanceStatistics:
 
     def _far(self, energy: Floats, up: Floats, down: Floats) -> list[Kind]:
         """Shells of the energy: what goes out of them comes in. Draws beyond are rarer than those that lead there."""
-        beyond = [(energy > t)[:, None].astype(float) for t in self.heights]
         found = np.zeros((len(energy), len(self.heights)))
         for rise in (up, down):
             accepted, there = _accepted(rise), energy[:, None] + rise
-            for k, (t, here) in enumerate(zip(self.heights, beyond, strict=True)):
-                found[:, k] += (accepted * (here - (there > t))).mean(axis=1) / 2
+            for k, t in enumerate(self.heights):
+                found[:, k] += (accepted * ((energy > t)[:, None].astype(float) - (there > t))).mean(axis=1) / 2
         out, largest = np.maximum(-found, 0.0), found.max(axis=0)
         squares = (out * (out + np.where(largest > 0, largest, 1.0))).mean(axis=0)
         return [("beyond a length", found, squares)]
@@ -359,10 +347,6 @@ def _accepted(rise: Floats) -> Floats:
     return np.asarray(np.exp(-np.maximum(rise, 0.0)))
 
 
-def _scale(x: Floats, up: Floats, down: Floats) -> Floats:
-    return np.asarray((x + 0.5) * _accepted(up) - (x - 0.5) * _accepted(down))
-
-
 def _few_pairs(size: int) -> tuple[tuple[int, int], ...]:
     """All pairs of few coordinates; of many, those that are 1, 2, 4, ... places apart."""
     gaps = sorted(range(1, size), key=lambda gap: (gap.bit_count(), gap))
@@ -379,15 +363,3 @@ def _side_by_side(shift: Floats, scale: Floats) -> list[tuple[str, Floats]]:
                 own = products if products.shape[1] <= MOST_CROSSED else products.mean(axis=1, keepdims=True)
                 found.append((f"side by side, {apart} apart: {name}", own))
     return found
-
-
-def _in_a_row(values: Floats) -> Floats:
-    """Products of draws that follow each other; the last has none."""
-    products = np.zeros_like(values)
-    products[:-1] = values[:-1] * values[1:]
-    return products
-
-
-def _in_bins(heights: Floats) -> Floats:
-    """Whether distribution functions fall into tenths, or into a tail, less the probability of that."""
-    return np.asarray((heights[:, None] <= EDGES) - EDGES)

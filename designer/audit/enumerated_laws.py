@@ -29,11 +29,10 @@ from designer.sampling.integer_gaussian import DiscreteGaussian
 from designer.sampling.integer_laplace import DiscreteLaplace
 
 # Noise that is added to exact answers: for each kind of it the law that its certificate speaks of, and its own draws.
-
-
 MOST_WATCHED = 24  # coordinates or vectors of jointly drawn noise
-MOST_ALONE = 1024  # independent coordinates that are tested one by one: of more 60 s show an error of 5 % at best
-AVERAGED = 4  # groups of more, in which statistics are averaged
+MOST_ALONE = (
+    1024  # independent coordinates that are tested one by one: of more 60 s show an error of 5 % at best; more in groups
+)
 FINE_STEPS = 2.0**-16  # of the norm of one step: sums over the grid are integrals, up to what no test sees
 
 
@@ -47,7 +46,7 @@ def additive_source(made: AdditiveMechanism | HierarchyMechanism, entropy: Entro
     heard = made.noise.heard
     words = f"P(z) proportional to the {made.falloff} fall-off in the certified norm of {len(heard)} coordinates"
     law = additive_law(made.norm, heard, made.grid.steps, made.falloff)
-    words += f", averaged in {AVERAGED} groups" if law.groups is not None else ""
+    words += f", averaged in {law.groups[-1] + 1} groups" if law.groups is not None else ""
     return Source(
         "noise",
         words,
@@ -68,7 +67,7 @@ def additive_law(norm: Norm, heard: NDArray[np.intp], steps: Floats, falloff: st
         units: Any = np.eye(size, dtype=np.int8)  # of which nothing is read but how many there are
         apart = _independent(weights, falloff)
         law = StatedLaw(lambda z: apart(z).sum(axis=1), units, units.T, apart, degree=degree)
-        groups, order = np.arange(size) * AVERAGED // size, np.argsort(weights, kind="stable")
+        groups, order = np.arange(size) * -(-size // MOST_ALONE) // size, np.argsort(weights, kind="stable")
         return replace(law, groups=groups, places_watched=order) if size > MOST_ALONE else law
     watched = _spread(size)
     moves = np.eye(size, dtype=np.int64)[watched]

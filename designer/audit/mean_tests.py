@@ -33,6 +33,13 @@ class Columns:
     deviations: Floats | None = None
 
 
+def in_a_row(values: Floats) -> Floats:
+    """Products of draws that follow each other; the last has none."""
+    products = np.zeros_like(values)
+    products[:-1] = values[:-1] * values[1:]
+    return products
+
+
 class Watch(Protocol):
     """Statistics that know a law."""
 

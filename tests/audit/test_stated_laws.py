@@ -214,7 +214,9 @@ def test_the_law_of_many_independent_coordinates_takes_a_byte_for_each_two() -> 
     assert len(law.moves) == size and peak < 2 * size**2
 
 
-@pytest.mark.parametrize(("fault", "found"), [("none", []), ("all by 3 %", ["scale of all"]), ("one by 2", ["scale of each 7"])])
+@pytest.mark.parametrize(
+    ("fault", "found"), [("none", []), ("all by 3 %", ["scale of all"]), ("one by 2", ["scale of each 7"])]
+)
 def test_many_independent_coordinates_are_tested_together_and_each_for_a_gross_error(fault: str, found: list[str]) -> None:
     weights = 2.0 ** -(2 + np.arange(2000) % 3)
     law = additive_law(Norm(weights, "l1"), np.arange(2000), np.ones(2000), "exponential")
