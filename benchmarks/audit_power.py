@@ -5,11 +5,10 @@ for (1 % with probability 0.99, false alarms 10^-6), or 65,536 where the fault i
 limits that hold them with 95 % confidence (Clopper and Pearson). Right samplers come first, also with false alarms of 1 in 100,
 so that they can be counted.
 
-Measured, 8 to 12 runs a row: every fault of Laplace counts and of a K-norm in two dimensions was rejected in all runs, but for
-the tail that is cut at 1 in 1,000 (10 of 12 for Laplace counts; not run for the K-norm, nor was its even coset); so were a
-wrong scale, a shift and a dropped coordinate of 30 pooled coordinates. **Not seen**: 2 % of draws turned over by the sign of
-one of those 30 (0 of 12): where coordinates are pooled, a small fault of a single one hides. Right samplers: 0 of 400 rejected
-at false alarms of 10^-6, 0 of 400 at 1 in 100, where tests are cautious.
+Measured, 2 runs a row, 10 of the cut tail: every fault of Laplace counts and of a K-norm in two dimensions was rejected in all
+runs. Of 30 pooled coordinates, with statistics whose deviations came from draws alone, so were a wrong scale, a shift and a
+dropped one. **Not seen** there: 2 % of draws turned over by the sign of one coordinate (0 of 12): where coordinates are pooled,
+a small fault of a single one hides. Right samplers: 0 of 120 rejected at false alarms of 10^-6.
 
     OMP_NUM_THREADS=1 python -m benchmarks.audit_power [--runs 20] [--right 200] [--json FILE] [words of names]
 """

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from designer.audit.balance_tests import Integers, StatedLaw
-from designer.audit.enumerated_laws import balance_watch
-from designer.audit.mean_tests import Columns, Source
+from designer.audit.enumerated_laws import DEEP, balance_watch
+from designer.audit.mean_tests import Columns, Source, in_a_row
 from designer.audit.verdict import Finding, not_looked_at
 from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
@@ -64,12 +64,10 @@ class ChoiceWatch:
         hits = (draws[:, None] == named) - chances[named]
         centred = self.gains - float(chances @ self.gains)
         gain = centred[draws]
-        row = np.zeros_like(gain)
-        row[:-1] = gain[:-1] * gain[1:]
         spread = float(np.sqrt(chances @ centred**2))
         known = np.array([*np.sqrt(chances[named] * (1 - chances[named])), spread, spread**2])
         names = (*(f"choice of {k}" for k in named.tolist()), "scale", "in a row: scale")
-        return Columns(names, np.column_stack([hits, gain, row]), known)
+        return Columns(names, np.column_stack([hits, gain, in_a_row(gain)]), known)
 
     def effects(self, pilot: Any, sees: float) -> Mapping[str, float]:
         """A rate that is wrong moves the mean gain."""
@@ -173,8 +171,7 @@ class RoundsWatch:
         gain, size, sign = draws[:, :, 0], draws[:, :, 1], draws[:, :, 2]
         sums = np.column_stack([gain.sum(axis=1), size.sum(axis=1), sign.sum(axis=1)])
         few = min(self.shares, 4)
-        row = np.zeros((len(draws), 2))
-        row[:-1] = sums[:-1, :2] * sums[1:, :2]
+        row = in_a_row(sums[:, :2])
         values = np.hstack([sums, gain[:, :few], size[:, :few], sign[:, :few], (gain * size).sum(axis=1, keepdims=True), row])
         kinds = ["scale of choices", "scale of measurements", "sign of measurements"]
         kinds += [f"{kind} {t + 1}" for kind in ("choice", "measurement", "sign") for t in range(few)]
@@ -250,17 +247,14 @@ def _moved(made: MWEM, share: Any, query: int) -> float:
 
 
 # The law of a staircase mechanism by its definition: the cheapest ways from its peaks, tabulated by Dijkstra's algorithm.
-
-
 MOST_SETTLED = 60_000  # points whose heights are found
-DEEP = 40.0  # fall of the law's logarithm that the table reaches
 MOST_CELLS = 2**24  # of the box that holds them
 Point = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Heights:
-    """`unit h` on a box of doubled coordinates in the basis, infinite beyond. corner: (s,), the first point."""
+    """`unit h` on a box of doubled coordinates in the basis, twice as deep beyond. corner: (s,), the first point."""
 
     table: Floats
     corner: Integers
@@ -269,7 +263,7 @@ class Heights:
         """The energies of points (n, s)."""
         place = doubled - self.corner
         inside = ((place >= 0) & (place < self.table.shape)).all(axis=1)
-        found = np.full(len(doubled), np.inf)
+        found = np.full(len(doubled), 2 * DEEP)
         found[inside] = self.table[tuple(place[inside].T)]
         return found
 
@@ -290,7 +284,7 @@ def heights_of(made: StaircaseMechanism) -> Heights | None:
     shape = points.max(axis=0) - corner + 1
     if float(np.prod(shape.astype(float))) > MOST_CELLS:
         return None
-    table = np.full(shape, np.inf)
+    table = np.full(shape, 2 * DEEP)
     table[tuple((points - corner).T)] = levels * float(noise.unit)
     return Heights(table, corner)
 
@@ -354,6 +348,6 @@ def _peaks_source(made: StaircaseMechanism, noise: Peaks, heights: Heights, entr
     law = StatedLaw(
         lambda z: heights.at(np.rint(z).astype(np.int64)), 2 * np.eye(size, dtype=np.int64), np.eye(size) / 2, basis=False
     )
-    words = f"the law by its definition, tabulated over {int(np.isfinite(heights.table).sum())} points"
+    words = f"the law by its definition, tabulated over {int((heights.table <= DEEP).sum())} points"
     belongs = lambda doubled: ((doubled - halves) % 2 == 0).all(axis=1)  # noqa: E731
     return Source("noise", words, draw, balance_watch(law), belongs, "a point of the frozen coset", size)

@@ -70,8 +70,6 @@ from designer.tables.other_noise import Quantile
 from designer.tables.plan import TablePlan
 
 # What deep verification looks at, kind by kind.
-
-
 M = TypeVar("M", bound=FrozenMechanism)
 K = TypeVar("K", bound=Mechanism)
 Looked = tuple[list[Source], list[Finding]]

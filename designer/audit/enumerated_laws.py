@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -29,9 +29,10 @@ from designer.sampling.integer_gaussian import DiscreteGaussian
 from designer.sampling.integer_laplace import DiscreteLaplace
 
 # Noise that is added to exact answers: for each kind of it the law that its certificate speaks of, and its own draws.
-
-
 MOST_WATCHED = 24  # coordinates or vectors of jointly drawn noise
+MOST_ALONE = (
+    1024  # independent coordinates that are tested one by one: of more 60 s show an error of 5 % at best; more in groups
+)
 FINE_STEPS = 2.0**-16  # of the norm of one step: sums over the grid are integrals, up to what no test sees
 
 
@@ -44,11 +45,13 @@ def additive_source(made: AdditiveMechanism | HierarchyMechanism, entropy: Entro
     """The noise of the measured coordinates that get any, in steps of the grid."""
     heard = made.noise.heard
     words = f"P(z) proportional to the {made.falloff} fall-off in the certified norm of {len(heard)} coordinates"
+    law = additive_law(made.norm, heard, made.grid.steps, made.falloff)
+    words += f", averaged in {law.groups[-1] + 1} groups" if law.groups is not None else ""
     return Source(
         "noise",
         words,
         lambda size: made.noise.draw(size, entropy)[:, heard],
-        balance_watch(additive_law(made.norm, heard, made.grid.steps, made.falloff)),
+        balance_watch(law),
         width=len(heard),
     )
 
@@ -63,7 +66,9 @@ def additive_law(norm: Norm, heard: NDArray[np.intp], steps: Floats, falloff: st
         weights = norm.map[heard] * steps[heard]
         units: Any = np.eye(size, dtype=np.int8)  # of which nothing is read but how many there are
         apart = _independent(weights, falloff)
-        return StatedLaw(lambda z: apart(z).sum(axis=1), units, units.T, apart, degree=degree)
+        law = StatedLaw(lambda z: apart(z).sum(axis=1), units, units.T, apart, degree=degree)
+        groups, order = np.arange(size) * -(-size // MOST_ALONE) // size, np.argsort(weights, kind="stable")
+        return replace(law, groups=groups, places_watched=order) if size > MOST_ALONE else law
     watched = _spread(size)
     moves = np.eye(size, dtype=np.int64)[watched]
     places = np.eye(size)[:, watched]

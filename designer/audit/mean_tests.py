@@ -26,11 +26,18 @@ UNDECLARED = 2**17  # draws for statistics without a declared error
 @dataclass(frozen=True)
 class Columns:
     """Statistics of a batch of draws, (n, T), each of mean 0 under the law, and what each of them looks for.
-    deviations: (T,), where the law gives them; 0 elsewhere."""
+    deviations: (T,), which they have at least where the law gives them; 0 elsewhere."""
 
     names: tuple[str, ...]
     values: Floats
     deviations: Floats | None = None
+
+
+def in_a_row(values: Floats) -> Floats:
+    """Products of draws that follow each other; the last has none."""
+    products = np.zeros_like(values)
+    products[:-1] = values[:-1] * values[1:]
+    return products
 
 
 class Watch(Protocol):
@@ -67,12 +74,12 @@ class Source:
 
 @dataclass(eq=False)
 class Tally:
-    """Running sums of powers of the statistics: sums (3, T), floor (T,)."""
+    """Running sums of powers of the statistics: sums (3, T), least (T,) of the squares."""
 
     names: tuple[str, ...] = ()
     count: int = 0
     sums: Floats = field(default_factory=lambda: np.zeros((3, 0)))
-    floor: Floats = field(default_factory=lambda: np.zeros(0))
+    least: Floats = field(default_factory=lambda: np.zeros(0))
 
     def add(self, found: Columns) -> None:
         """A further batch."""
@@ -81,13 +88,14 @@ class Tally:
         powers = np.array([values.sum(axis=0), squares.sum(axis=0), np.einsum("nt,nt->t", squares, values)])
         self.names, self.count = found.names, self.count + len(found.values)
         self.sums = powers if not self.sums.size else self.sums + powers
-        self.floor = np.zeros(len(found.names)) if found.deviations is None else found.deviations
+        least = np.zeros(len(found.names)) if found.deviations is None else len(values) * found.deviations**2
+        self.least = least if not self.least.size else self.least + least
 
     @property
     def deviations(self) -> Floats:
         """Standard deviations of the single statistics, (T,)."""
         mean, square = self.sums[0] / self.count, self.sums[1] / self.count
-        return np.asarray(np.maximum(np.sqrt(np.maximum(square - mean**2, 0.0)), self.floor))
+        return np.asarray(np.sqrt(np.maximum(square - mean**2, self.least / self.count)))
 
     def scores(self) -> Floats:
         """Means in standard errors, (T,)."""

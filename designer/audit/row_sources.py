@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from designer.audit.balance_tests import Integers, StatedLaw
 from designer.audit.enumerated_laws import balance_watch, table_source
-from designer.audit.mean_tests import Columns, Source
+from designer.audit.mean_tests import Columns, Source, in_a_row
 from designer.audit.verdict import Finding, proven
 from designer.base.arrays import Floats
 from designer.domains.marginals import MarginalMechanism
@@ -193,7 +193,7 @@ class LineWatch:
         shares = self.cdf(self.edges * self.step)
         kinds = [("scale", size), ("sign", sign)]
         kinds += [(f"below {share:.4f}", (whole < edge) - share) for edge, share in zip(self.edges, shares, strict=True)]
-        kinds += [("in a row: scale", _next(size)), ("in a row: sign", _next(sign))]
+        kinds += [("in a row: scale", in_a_row(size)), ("in a row: sign", in_a_row(sign))]
         if self.offset:
             parts = np.array([int(z) % 6 for z in draws])
             kinds += [("residue of 2", parts % 2 - 0.5), ("residue of 3", parts % 3 - 1.0)]
@@ -206,15 +206,9 @@ class LineWatch:
         return {"scale": sees * self.mean}
 
 
-def _next(values: Floats) -> Floats:
-    products = np.zeros_like(values)
-    products[:-1] = values[:-1] * values[1:]
-    return products
-
-
 def odds_ratio_source(made: OddsRatioTest, entropy: Entropy) -> Source:
     """The noise of the count, in steps of the grid."""
-    cdf = _cdf_of(made)
+    cdf = canonical_cdf(made.tradeoff, made.noise == "closed_form" and isinstance(made.tradeoff, Gaussian))
     step = 2.0**-made.exponent
     return Source(
         "noise",
@@ -222,11 +216,6 @@ def odds_ratio_source(made: OddsRatioTest, entropy: Entropy) -> Source:
         lambda size: made.law.draw(size, made.exponent, entropy),
         lambda pilot: LineWatch.of(step, cdf, pilot),
     )
-
-
-def _cdf_of(made: OddsRatioTest) -> Callable[[Floats], Floats]:
-    closed = made.noise == "closed_form" and isinstance(made.tradeoff, Gaussian)
-    return canonical_cdf(made.tradeoff, closed)
 
 
 def enumerated_test(made: OddsRatioTest) -> Finding:
@@ -272,9 +261,7 @@ class RowsWatch:
             total = (draws.astype(np.float64) ** 2).mean(axis=1, keepdims=True) / self.square - 1
             crossed = [z[:, j] * z[:, k] - known for j, k, known in self.alike]
             kinds += [("scale", z**2 - 1), ("scale of all", total), ("crossed", np.column_stack(crossed))]
-        row = np.zeros_like(z)
-        row[:-1] = z[:-1] * z[1:]
-        kinds.append(("in a row: shift", row))
+        kinds.append(("in a row: shift", in_a_row(z)))
         names = tuple(f"{name} {k + 1}" if v.shape[1] > 1 else name for name, v in kinds for k in range(v.shape[1]))
         return Columns(names, np.hstack([values for _, values in kinds]))
 
@@ -290,7 +277,6 @@ def row_source(made: RowMechanism, entropy: Entropy) -> Source:
     cells = np.unique(np.linspace(0, made.relation.size - 1, MOST_CELLS).astype(np.intp))
     square, alike = _known(made, cells)
     words = "second moments, from the law of a row by convolution" if square else "signs (the law has no formula here)"
-
     return table_source(made, words, entropy, lambda _: RowsWatch(cells, square, alike))
 
 
