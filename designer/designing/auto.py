@@ -98,7 +98,7 @@ def is_own(solver: str) -> bool:
 
 
 def automatic_families(problem: Problem, solver: str = "auto") -> list[Family]:
-    """Those that "auto" tries: of the problem's notion, no baselines, none that serve another end than least loss; with a
+    """Those that "auto" tries: keeping the problem's notion, no baselines, none that serve another end than least loss; with a
     solver of CVXPY, those that have a program."""
     stated = [family for family in chosen_families() if is_own(solver) or family.program]
     known = [family for family in stated if family.serves(problem) and family.concerns(problem)]
@@ -111,7 +111,7 @@ def left_out(problem: Problem, solver: str = "auto") -> dict[str, str]:
     bare = {
         family.name: "left out: no delta is proven for its noise"
         for family in asked
-        if problem.notion == "approximate" and not family.with_delta
+        if problem.notion == "approximate" and not family.serves(problem)
     }
     unstated = {
         family.name: f"left out: no program states it for {solver}"
@@ -158,7 +158,8 @@ class FamilyRun:
 
 
 def runs_for(families: Sequence[Family], problem: Problem, times: float = 1.0) -> list[FamilyRun]:
-    """Every choice of every family, the cheap ones first, the others by their ranks and by how much work they are.
+    """Every choice of every family, the cheap ones first, the others by their ranks and by how much work they are. For zCDP
+    those of pure noise go behind all others, which mostly leave them no room.
 
     times: how many designs each of them stands for.
     """
@@ -169,7 +170,8 @@ def runs_for(families: Sequence[Family], problem: Problem, times: float = 1.0) -
         for family in families
         for options in family.choices
     ]
-    return sorted(found, key=lambda way: (way.family.rank, way.work) if way.work > CHEAP else (-1, 0.0))
+    found.sort(key=lambda way: (way.family.rank, way.work) if way.work > CHEAP else (-1, 0.0))
+    return sorted(found, key=lambda way: problem.notion == "zcdp" and way.family.notion == "pure")
 
 
 def estimated(family: Family, options: Mapping[str, Any], sizes: Sizes) -> float:
@@ -214,7 +216,7 @@ class WorkBudget:
     spent: float = 0.0
     late: bool = False
     _end: float = math.inf
-    _limits: dict[str, Limit | None] = field(default_factory=dict)
+    _limits: dict[tuple[str, str], Limit | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.seconds < math.inf:
@@ -241,7 +243,8 @@ class WorkBudget:
         if self.seconds_left <= 0:
             self.late = True
             return f"not started: {self.seconds:g} s were over"
-        if self.gap and best < math.inf and not way.family.biased and (why := self._no_room(way, best)):
+        seeks = self.gap or way.family.aimed(self.problem) is not self.problem
+        if seeks and best < math.inf and not way.family.biased and (why := self._no_room(way, best)):
             return f"not started: {why}"
         if way.work > MOMENT and best < math.inf and way.family.floor is not None and (why := self._cannot_win(way, best)):
             return f"not started: {why}"
@@ -252,21 +255,25 @@ class WorkBudget:
         return ""
 
     def _no_room(self, way: FamilyRun, best: float) -> str:
-        """Why no noise can lose much less than `best`, or an empty text: by closed forms, before what takes longer by a program
-        too, before what is `LONG` by all programs."""
+        """Why no noise can lose much less than `best`, or an empty text: by closed forms, before what takes longer, or keeps
+        more than was asked, by a program too, before what is `LONG` by all programs."""
         sharper: dict[str, dict[str, Any]] = {"closed": {"closed": True}, "quick": {"rows": 0}, "sharp": {}}
-        for name in list(sharper)[: 1 + (way.work > CHEAP) + (way.work > LONG)]:
-            if name not in self._limits:
-                self._limits[name] = self._limit(**sharper[name])
-            known = self._limits[name]
-            if known is not None and best <= known.value * (1 + ROOM):
-                return f"no additive noise loses less than {known.value:.6g} ({known.theorem}), and {best:.6g} is reached"
+        aimed = way.family.aimed(self.problem)
+        twin = aimed is not self.problem
+        for name in list(sharper)[: 1 + (way.work > CHEAP or twin) + (way.work > LONG)]:
+            key = name, aimed.notion
+            if key not in self._limits:
+                self._limits[key] = self._limit(aimed, **sharper[name])
+            known = self._limits[key]
+            if known is not None and best <= known.value * (1 if twin else 1 + ROOM):
+                kind = "pure" if twin else "additive"
+                return f"no {kind} noise loses less than {known.value:.6g} ({known.theorem}), and {best:.6g} is reached"
         return ""
 
-    def _limit(self, **how: Any) -> Limit | None:
+    def _limit(self, problem: Problem, **how: Any) -> Limit | None:
         try:
             with self._counted(max(self.left / 3, CHEAP)):
-                return limit(self.problem, **how)
+                return limit(problem, **how)
         except (Refusal, ArithmeticError, ValueError, OutOfWork):
             return None
 
@@ -275,7 +282,7 @@ class WorkBudget:
         assert way.family.floor is not None
         try:
             with self._counted(max(self.left / 3, CHEAP)):
-                found = way.family.floor(self.problem)
+                found = way.family.floor(way.family.aimed(self.problem))
         except (Refusal, ArithmeticError, ValueError, OutOfWork):
             return ""
         least = stated_by(way.family, "floor", found, "loses", "at least; give 0 or more, 0 where nothing is proven")

@@ -49,7 +49,7 @@ from designer.designing.auto import (
 )
 from designer.designing.design_result import Design, asks_for_whole, rank_by_consistency
 from designer.designing.factor_search import Builder
-from designer.designing.family import FALLOFFS, Family, Sizes, WorseThanIncumbent, build_for_notion, with_incumbent
+from designer.designing.family import FALLOFFS, Family, Sizes, WorseThanIncumbent, build_for_notion, pure_twin, with_incumbent
 from designer.designing.own_solver import Solver, known_solver, named
 from designer.designing.problem_kinds import ProblemOfKind, kind_of
 from designer.designing.targets import TargetsMissed, design_meeting, remedy
@@ -141,6 +141,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 WORST = (math.inf, math.inf)  # before there is a design
 TIE_TOLERANCE = 1e-9  # of the loss: what the family that was tried first may lose more, so that no last digit decides
+STRONGER = "its promise is pure"  # of what is tried for a weaker notion
 NOTED = ("hull",)  # what a family may add to the provenance; specs hold no other notes
 Settings = Mapping[str, Any]
 
@@ -224,6 +225,7 @@ def design(
 ) -> Design[Any]:
     """Design the best mechanism of a family, certified.
 
+    Pure families serve weaker notions, too. Where no more budget is proven for their noise, they keep the pure promise.
     Where units of effort are spent, a search hands over its best, and says so. Named families whose search has nothing to hand
     over run to their end, but for "quick". Kinds of problems whose design is one program, without a search, take any. A
     `StructuredProblem` is designed by the family "structured", without writing its queries out; "auto" tries the others beside
@@ -313,16 +315,30 @@ def design_linear(
         )
     if is_described(problem.workload, problem.relation) and not chosen.described:
         refuse_writing_out(chosen.name, problem)
+    aimed = chosen.aimed(problem)
     # What cannot hand over a best runs to its end; under "quick" it has nothing to show then.
     with step(chosen.name), within(units if chosen.anytime or effort == QUICK else math.inf, cap) as budget:
         try:
             if is_own(solver):
-                made = _designed(chosen, problem, options)
+                made = _least_designed(chosen, aimed, options)
             else:
-                made = designed_by(solver, chosen, problem, solver_options or {}, options)
+                made = designed_by(solver, chosen, aimed, solver_options or {}, options)
         except OutOfWork as stopped:
             raise DesignFailed(f"{chosen.name}: {NOTHING_YET}; {cut_words(effort, True, budget.clock)}.") from stopped
-        return saying_cut(made, cut_words(effort, True, budget.clock) if budget.cut else "")
+        return saying_cut(replace(made, problem=problem), cut_words(effort, True, budget.clock) if budget.cut else "")
+
+
+def _least_designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mechanism]:
+    """The family's design. A search among local optima may end higher where more budget is allowed: under (b, delta) the design
+    of the pure twin is taken where it is no worse."""
+    if problem.notion != "approximate" or chosen.notion != "pure" or not chosen.anytime:
+        return _designed(chosen, problem, options)
+    own = _designed(chosen, pure_twin(problem), options)
+    try:
+        longer = _designed(chosen, problem, options)
+    except (DesignFailed, OutOfWork):
+        return own
+    return own if own.loss <= longer.loss else longer
 
 
 def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mechanism]:
@@ -441,7 +457,8 @@ def best_of_all(
     make: Callable[[FamilyRun], Design[Mechanism]] | None = None,
 ) -> Design[Mechanism]:
     """The design of least loss, as it is measured, among the families that serve the problem's notion, baselines left out,
-    noise on lattices and staircases included; its provenance lists what was tried, and what was not and why.
+    noise on lattices and staircases included; its provenance lists what was tried, and what was not and why. Pure noise is
+    tried for weaker notions, too.
 
     effort: how much work all families have together. Those that take a moment come first. Another one is started if the limit
     of `designer.designing.least_noise` leaves more than 0.1 % to be gained, and if what it may take fits into what is left, or
@@ -472,10 +489,15 @@ def best_of_all(
             tried[way.name] = why
             continue
         try:
-            with allowance.running(way, usable), with_incumbent(problem, math.inf if place[0] else place[1]):
+            aimed = way.family.aimed(problem)
+            with allowance.running(way, usable), with_incumbent(aimed, math.inf if place[0] else place[1]):
                 candidate = own(way)
             rank, words = rank_by_consistency(problem, candidate)
-            tried[way.name] = f"loss {_measured(candidate)}{f', {words}' if words else ''}{unfinished(candidate)}"
+            stronger = (
+                problem.notion != "pure" and candidate.mechanism.falloff == "exponential" and not candidate.mechanism.delta
+            )
+            said = [f"loss {_measured(candidate)}", words, STRONGER if stronger else ""]
+            tried[way.name] = ", ".join(filter(None, said)) + unfinished(candidate)
         except WorseThanIncumbent as behind:
             tried[way.name] = str(behind)
         except Exception as failure:

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
+from weakref import WeakKeyDictionary
 
 from designer.base.checks import shown
 from designer.base.display import at_most
@@ -25,6 +26,7 @@ from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.problem import Problem
 
 OWN_NOTIONS = ("pure", "zcdp")
+_twins: WeakKeyDictionary[Problem, Problem] = WeakKeyDictionary()
 # Options of several builders: the type, and the sentence that problem files tell of it.
 Tolerance = Annotated[float, "At which relative gap to the bound the search ends."]
 StrategyRows = Annotated[object, "Rows to measure instead of the queries, one number for each element."]
@@ -40,19 +42,20 @@ class Family:
     program: the address `module:name` of the program of CVXPY that states it, so that `solver` may be named; None without one.
     described: takes queries that are not written out (`designer.certificate.implicit_rows`); where queries are such, "auto" and
     `compare` leave out all others. scans_little: needs few scans of the pairs, so that "auto" starts it on any size.
-    on_request: serves another end than least loss, so "auto" leaves it out. invariants_only: serves or compares relations under
-    an invariant; "auto" and `compare` leave it out elsewhere; where: a rule of any other kind. with_delta: serves the notion
-    "approximate" too, under its own one with other budgets. biased: its answers may be off on purpose, so that no limit of
-    unbiased noise speaks of it. fractions: its answers to counts are no whole numbers. Where statistics are published and
-    counts are asked, it goes behind all others, and is not started where another one has whole numbers. choices: the options
-    that "auto" and `compare` try, one after the other. work: about how many units of `solvers/work.py`, each at most about a
-    second, a design takes, by the `Sizes` of a problem and the options. None where that is a moment. By it "auto" decides
-    whether, and when, the family is started. anytime: its search counts its work and, cut off, hands over the best so far, so
-    that it is started whatever it may take. gives_up: its steps count their work, and it raises `OutOfWork` once it foresees
-    that what is left does not reach. So it is started whatever it may take, too. By its name it runs to its end. rank: of those
-    that take longer than a moment, families of a lower rank are started first, whatever they take. 0 where they mostly win if
-    they serve at all, 2 where they seldom do. floor: from a problem a loss that none of its mechanisms is below, proven, in
-    much less time than a design. 0 where nothing is proven. "auto" does not start what cannot be better than what it has.
+    on_request: serves another end than least loss, so "auto" leaves it out. invariants_only: serves or compares relations
+    under an invariant; "auto" and `compare` leave it out elsewhere; where: a rule of any other kind. with_delta: under
+    "approximate" its budgets may be those that (b, delta) allows. Pure families without it keep their pure promise there, as
+    all do under "zcdp". biased: its answers may be off on purpose, so that no limit of unbiased noise speaks of it.
+    fractions: its answers to counts are no whole numbers. Where statistics are published and counts are asked, it goes behind
+    all others, and is not started where another one has whole numbers. choices: the options that "auto" and `compare` try,
+    one after the other. work: about how many units of `solvers/work.py`, each at most about a second, a design takes, by the
+    `Sizes` of a problem and the options. None where that is a moment. By it "auto" decides whether, and when, the family is
+    started. anytime: its search counts its work and, cut off, hands over the best so far, so that it is started whatever it
+    may take. gives_up: its steps count their work, and it raises `OutOfWork` once it foresees that what is left does not
+    reach. So it is started whatever it may take, too. By its name it runs to its end. rank: of those that take longer than a
+    moment, families of a lower rank are started first, whatever they take. 0 where they mostly win if they serve at all, 2
+    where they seldom do. floor: from a problem a loss that none of its mechanisms is below, proven, in much less time than a
+    design. 0 where nothing is proven. "auto" does not start what cannot be better than what it has.
     """
 
     name: str
@@ -116,16 +119,26 @@ class Family:
         """Whether the family has something to say about such a problem."""
         if not self.described and is_described(problem.workload, problem.relation):
             return False
-        fits = self.where is None or self.where(problem)
+        fits = self.where is None or self.where(self.aimed(problem))
         return fits and not (self.invariants_only and problem.relation.single_records)
 
     def serves(self, problem: Problem) -> bool:
-        """Whether its mechanisms keep the notion of the problem."""
-        return self.notion == problem.notion or (problem.notion == "approximate" and self.with_delta)
+        """Whether its mechanisms keep the notion of the problem, or the pure one, which is stronger than each other."""
+        return self.notion in ("pure", problem.notion) or (problem.notion == "approximate" and self.with_delta)
+
+    def aimed(self, problem: Problem) -> Problem:
+        """The problem that its noise is for: the pure twin, where the family has none for the weaker promise itself."""
+        own = self.notion == problem.notion or (problem.notion == "approximate" and self.with_delta)
+        return problem if own or self.notion != "pure" else pure_twin(problem)
 
     def options(self) -> list[str]:
         """The names of the builder's options."""
         return list(inspect.signature(self.build).parameters)[1:]
+
+
+def pure_twin(problem: Problem) -> Problem:
+    """The problem with the same relation under the pure notion, one object each; what keeps it keeps the weaker promise."""
+    return _twins.setdefault(problem, replace(problem, notion="pure", delta=None))
 
 
 # What other families have reached: one that knows its loss before it is certified ends there, where another is ahead of it.

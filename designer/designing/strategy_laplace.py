@@ -31,6 +31,7 @@ from designer.designing.repair import Bound, freeze
 from designer.limits import MOST_STRATEGY_ELEMENTS, MOST_STRATEGY_PAIRS, MOST_STRATEGY_UNIT_ELEMENTS
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Relation
+from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.metrics.presence import AddRemove
 from designer.relations.problem import Problem
 from solvers.programs.changes import Changes
@@ -277,6 +278,8 @@ def _may_be_narrow(problem: Problem) -> bool:
     """Whether some budget is so large that whole-number noise is narrower than continuous noise, and the changes are few."""
     relation = problem.relation
     if problem.notion != "zcdp" or relation.size > MOST_STRATEGY_ELEMENTS or not getattr(relation, "listed", True):
+        return False
+    if isinstance(relation, InvariantDistance):  # changes of every size
         return False
     return relation.pair_count() <= MOST_STRATEGY_PAIRS and relation.largest_budget() > NARROW**-0.5
 

@@ -134,8 +134,9 @@ def _program(problem: Problem, family: str) -> Any:
     """The family's program in CVXPY, where it has one that caps variances and margins alike; None elsewhere."""
     from designer.designing.listed import family_named
 
-    address = family_named(family).program if family in ONE_SHAPE and problem.notion != "approximate" else None
-    return address and at_address(address)(problem)
+    named = family_named(family)
+    address = named.program if family in ONE_SHAPE and problem.notion != "approximate" else None
+    return address and at_address(address)(named.aimed(problem))
 
 
 def _just_met(ratios: Floats, weights: Floats, problem: Problem, places: list[int]) -> bool:
