@@ -109,9 +109,8 @@ def measure(name: str) -> None:
     made = design(problem)
     taken, memory = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     size = f"{workload.shape[0]:,} x {workload.shape[1]:,}"
-    print(
-        f"| {name} | {size} | {queries:,.0f} | {cells:,.0f} | {made.loss:,.1f} | {made.mechanism.family} | {taken:.1f} | {memory:,.0f} |"
-    )
+    errors = f"{queries:,.0f} | {cells:,.0f} | {made.loss:,.1f}"
+    print(f"| {name} | {size} | {errors} | {made.mechanism.family} | {taken:.1f} | {memory:,.0f} |")
 
 
 def main() -> None:
