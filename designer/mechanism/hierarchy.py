@@ -45,6 +45,7 @@ from designer.problem.compressed_rows import Matrix, written_out
 from designer.problem.relation import Relation
 from designer.problem.workload import (
     RANGES,
+    ROUNDING,
     ROWS,
     WORKLOAD,
     Workload,
@@ -272,8 +273,7 @@ class HierarchyMechanism(GridMechanism):
         )
 
 
-FRACTION, WORD = 48, 64  # bits of a count behind the point, and of a random word
-AGREE = 1e-9  # relative to the largest answer: nested counts that differ by more from the sum of those within them
+FRACTION = 48  # bits of a count behind the point
 WHOLE_WORDS = (
     "Whole numbers that agree: every counted group is rounded down or up by one random number for all of them, so that nested "
     "counts add up. Each is on average the released answer, and its variance is at most 1/4 more; counts may be below 0. "
@@ -315,7 +315,7 @@ def whole_answers(released: Release, entropy: Entropy | None = None) -> WholeAns
     tree, leaves, asked = _finest(released)
     fine = np.empty(len(tree.leaves), dtype=object)
     fine[tree.first_leaf[tree.leaves]] = [int(part) for part in np.rint(np.ldexp(leaves, FRACTION)).tolist()]
-    random = int((SystemEntropy() if entropy is None else entropy).random_words(1)[0]) >> (WORD - FRACTION)
+    random = int((SystemEntropy() if entropy is None else entropy).random_words(1)[0]) >> (64 - FRACTION)
     sums = [total >> FRACTION for total in itertools.accumulate(fine.tolist(), initial=random)]
     ends = tree.first_leaf + tree.leaf_counts
     nodes = [sums[end] - sums[start] for start, end in zip(tree.first_leaf.tolist(), ends.tolist(), strict=True)]
@@ -342,7 +342,7 @@ def _finest(released: Release) -> tuple[Tree, Floats, Any]:
     leaves = found[tree.leaves]
     sums = np.append(0.0, np.cumsum(leaves[np.argsort(tree.first_leaf[tree.leaves])]))
     off = np.abs(sums[tree.first_leaf + tree.leaf_counts] - sums[tree.first_leaf] - found)[node]
-    if (off > AGREE * np.abs(released.answers).max()).any():
+    if (off > ROUNDING * np.abs(released.answers).max()).any():
         worst = released.queries[int(np.argmax(off))]
         raise InvalidProblem(
             f"whole answers: {shown(worst)} is not the sum of the counts within it; design the family hierarchy, whose answers "

@@ -81,7 +81,7 @@ def test_its_file_gives_it_back_and_an_altered_one_is_refused(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"rates": -RATES}, "rates of noise must be above 0"),
+        ({"rates": -RATES}, r"rates: that of group 0 is -0\.125; give rates above 0"),
         ({"rates": RATES[:5]}, r"groups: have shape \(13, 9\); give one for each of 5 rates"),
         ({"relation": metrics.per_element(np.arange(1.0, 10.0))}, "relation: has several budgets"),
         ({"rates": np.array([np.nan, *RATES[1:]])}, "rates"),

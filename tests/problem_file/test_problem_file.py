@@ -316,6 +316,10 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "unknown notion": (IDENTITY + UNIFORM + '[problem]\nnotion = "local"\n', ["problem.notion"]),
     "records of text": (IDENTITY + UNIFORM + '[problem]\nrecords = "many"\n', ["problem.records: 'many'"]),
     "weights short": (IDENTITY + UNIFORM + "[problem]\nweights = [1]\n", ["problem.weights: 1 weights"]),
+    "a weight of 0": (
+        ELEMENTS + '[workload]\nlevels = ["state"]\n' + UNIFORM + "[problem]\nweights = [1, 0, 1]\n",
+        ["problem.weights: 3 weights, 0.0 for 'state=X'", "positive weight"],
+    ),
     "weights of text": (IDENTITY + UNIFORM + '[problem]\nweights = "abc"\n', ["problem.weights"]),
     "vacuous of text": (IDENTITY + UNIFORM + '[problem]\nallow_vacuous = "no"\n', ["allow_vacuous = 'no'", "true or false"]),
     "family of another type": (IDENTITY + UNIFORM + "[design]\nfamily = 3\n", ["[design] family = 3"]),
