@@ -299,11 +299,14 @@ class WholeAnswers:
 def whole_answers(released: Release, entropy: Entropy | None = None) -> WholeAnswers:
     """Round the answers to nested counts to whole numbers that add up, without a bias.
 
-    With C the sums of the finest counts in an order in which those of every group are together, and one U uniform on [0, 1), a
-    group from i to j has floor(C_j + U) - floor(C_i + U). Raises `InvalidProblem` for queries that are no nested counts, or
-    have weights that are no whole numbers, and for answers that do not add up. Source: docs/theory/strategies.md, section 8.
+    C are the sums of the finest counts, those of every group together, and U is uniform on [0, 1). A group from i to j has
+    floor(C_j + U) - floor(C_i + U). Raises `InvalidProblem` for queries that are no nested counts, weights that are no whole
+    numbers, and answers that do not add up. Source: docs/theory/strategies.md, section 8.
 
-    released: of a hierarchy, or of nested counts that agree. entropy: of U; that of the operating system where none is given.
+    Parameters
+    ----------
+    released : of a hierarchy, or of nested counts that agree.
+    entropy : of U; that of the operating system where none is given.
 
     >>> from designer import Problem, Workload, design, metrics
     >>> asked = Workload.nested(4, {"region": ["N", "N", "S", "S"], "town": ["a", "b", "c", "d"]})

@@ -260,7 +260,7 @@ class Workload(Immutable, Displayed):
 
     @classmethod
     def nested(cls, universe: int | Domain | Sequence[object], levels: Mapping[str, Sequence[object]]) -> Workload:
-        """The number of all records, "total", and the count of each unit of every level, from coarse to fine.
+        """Count all records, "total", and the records of each unit of every level, from coarse to fine.
 
         Units are in the order in which they first occur, and called by their level: "county=Ayre". Releases have a table for
         each level. Raises `InvalidProblem`, with level and unit, for a unit that lies in two of the level above, and for an
