@@ -67,6 +67,7 @@ MOST_AUTO_ELEMENTS = 5000  # elements for which "auto" starts families that scan
 MOST_LISTED_NUMBERS = 50_000_000  # numbers of pairs times queries that splitting a budget writes out: 0.4 GB
 MOST_JOINT_UNKNOWNS = 4000  # queries times elements fitted together: a minute or two; more than in proportion beyond
 MOST_TREE_ENTRIES = 2**25  # entries of queries of trees and of strategies of many cells, and of their matrices: 256 MB each
+MOST_LINE_RANGES = 2**21  # ranges that are sums of nodes of a tree over a line, 2.2 kB each: 5 GB
 MOST_NESTED_ENTRIES = 2**27  # entries of nested queries and of their counts, compressed: 2 GB
 MOST_HULL_DIMENSIONS = 12  # dimensions of a hull of changes; its facets grow with a power of the dimension
 MOST_HULL_PAIRS = 400_000  # pairs of elements whose changes are listed for hulls and bundles

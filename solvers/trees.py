@@ -58,6 +58,17 @@ class Tree:
             found += self.added(found, nodes)
         return found.astype(np.intp)
 
+    @cached_property
+    def first_leaf(self) -> Places:
+        """How many leaves stand before those of each node, (V,), in an order in which the leaves of every node are together."""
+        found = np.zeros(len(self.parent), dtype=np.intp)
+        for nodes in self.levels[1:]:
+            own = nodes[np.argsort(self.parent[nodes], kind="stable")]
+            up, sizes = self.parent[own], self.leaf_counts[own]
+            before = np.cumsum(sizes) - sizes
+            found[own] = found[up] + before - before[np.searchsorted(up, up)]
+        return found
+
     def added(self, values: Array, nodes: Places) -> Array:
         """Of every node the sum of the values (V,) of its children among these nodes, (V,)."""
         own = values[nodes] if self.times is None else self.times[nodes] * values[nodes]

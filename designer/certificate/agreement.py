@@ -50,6 +50,12 @@ class AgreeingTables:
     whole: bool
     farthest: float = math.nan
 
+    @classmethod
+    def joined(cls, numbers: Floats, tables: Sequence[AnswerTable], words: str, whole: bool) -> AgreeingTables:
+        """From the numbers of all answers of these tables, (K,)."""
+        ends = np.cumsum([len(table.answers) for table in tables])[:-1]
+        return cls(tuple(np.split(numbers, ends)), ("",) * len(tables), words, whole)
+
     def compared(self, released: Sequence[AnswerTable]) -> AgreeingTables:
         """The same, with how far they lie from the released answers, and with words for it. `DesignFailed` for numbers that are
         below 0, not finite, or too few: no solver is believed."""

@@ -22,7 +22,7 @@ from designer.certificate.norms import weighted_l1
 from designer.designing.family import Family, refuse_outdone
 from designer.designing.measured import Coordinates
 from designer.designing.repair import freeze
-from designer.limits import MOST_TREE_ENTRIES
+from designer.limits import MOST_LINE_RANGES, MOST_TREE_ENTRIES
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.mechanism.nesting import chained, described_rows, with_nodes
@@ -253,6 +253,11 @@ def _on_a_line(matrix: Matrix, costs: Floats, budget: float) -> CountedTree | No
     rows = matrix if isinstance(matrix, IntervalRows) else intervals_in(matrix)
     if rows is None:
         return None
+    if len(rows.starts) > MOST_LINE_RANGES:
+        raise DesignFailed(
+            f"{NAME}: sums of nodes of {len(rows.starts):,} ranges would take {len(rows.starts) * 2.2e-6:.3g} GB, and at most "
+            f"{MOST_LINE_RANGES:,} are looked at; use laplace, or ask about fewer."
+        )
     edges = np.unique(np.concatenate([[0, rows.size], rows.starts, rows.ends]))
     pieces = len(edges) - 1
     label, some = np.repeat(np.arange(pieces), np.diff(edges)), _some(len(rows.starts))

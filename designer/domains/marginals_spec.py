@@ -227,8 +227,7 @@ class MarginAgreement(Agreement[MarginalMechanism, MarginalRelease]):
         answers = np.concatenate([table.answers for table in tables])
         sums = margin_rows(mechanism.workload, mechanism.workload.subsets.tuples())
         joined, words = agreed(sums, answers, errors, exact, whole)
-        ends = np.cumsum([len(table.answers) for table in tables])[:-1]
-        return AgreeingTables(tuple(np.split(joined, ends)), ("",) * len(tables), words, whole)
+        return AgreeingTables.joined(joined, tables, words, whole)
 
 
 def margin_rows(workload: MarginalWorkload, subsets: Iterable[tuple[int, ...]]) -> Any:

@@ -104,8 +104,7 @@ class ProductAgreement(Agreement[StructuredMechanism, StructuredRelease]):
         answers = np.concatenate([table.answers for table in tables])
         exact = [] if published is None else [_published(mechanism, published)]
         joined, words = agreed(mechanism.workload.written_out().matrix, answers, errors, exact, whole)
-        ends = np.cumsum([len(table.answers) for table in tables])[:-1]
-        return AgreeingTables(tuple(np.split(joined, ends)), ("",) * len(tables), words, whole)
+        return AgreeingTables.joined(joined, tables, words, whole)
 
 
 def _published(mechanism: StructuredMechanism, published: PublishedSums) -> tuple[Any, Floats]:

@@ -114,7 +114,8 @@ class TableAgreement(Agreement[LatticeMechanism, LatticeRelease]):
         exact += [] if published is None else [published_rows(mechanism, published)]
         kept = (table >= 0).all() and all(np.array_equal(rows @ table, values) for rows, values in exact)
         counts, words = (table, AS_RELEASED) if kept else agreed(np.eye(len(table)), table, None, exact, whole=True)
-        return AgreeingTables((np.asarray(mechanism.workload.matrix @ counts),), ("",), words, True)
+        answers = np.asarray(mechanism.workload.matrix @ counts)
+        return AgreeingTables.joined(answers, released.answer_tables(), words, True)
 
 
 class LatticeComposition(Composition[LatticeMechanism]):

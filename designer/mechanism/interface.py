@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import ConfidenceLimits, symmetric_limits
+from designer.base.answer_table import AnswerTable, ConfidenceLimits, symmetric_limits
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import assign, count, probability, shown
 from designer.base.display import at_most, in_markdown, printed
@@ -212,9 +212,14 @@ class Mechanism(TakesCounts[Release]):
 
 
 facts.named_answers.register(Mechanism, lambda made: made.workload.queries)
-facts.below_by_noise.register(
-    Mechanism, lambda made, table: (table.answers < 0) & made.workload.nonnegative_rows & (made._biases == 0)
-)
+
+
+@facts.below_by_noise.register(Mechanism)
+def _below_by_noise(made: Mechanism, table: AnswerTable) -> NDArray[np.bool_]:
+    counts = made.workload.nonnegative_rows & (made._biases == 0)
+    return np.asarray((table.answers < 0) & counts[table.first : table.first + len(table.answers)])
+
+
 facts.deviations_in_units.register(
     Mechanism, lambda made: zip(made.workload.queries, np.sqrt(made.query_variances()).tolist(), strict=True)
 )

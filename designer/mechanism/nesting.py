@@ -308,7 +308,14 @@ def tree_of(groups: Matrix) -> tuple[Tree, Indices, Indices]:
     order = np.argsort(-lengths, kind="stable")
     above, last = chained(rows, order)
     if above is None:
-        raise InvalidProblem(f"measured: group {int(order[last[0]])} is partly within another; give groups apart or nested.")
+        k = int(order[last[0]])
+        shared = np.asarray(rows[:, rows[[k]].indices].sum(axis=1))
+        other = int(np.flatnonzero((shared > 0) & (shared < np.minimum(lengths, lengths[k])))[0])
+        element = int(np.intersect1d(rows[[k]].indices, rows[[other]].indices)[0])
+        raise InvalidProblem(
+            f"measured: groups {other} and {k} share element {element}, and none of the two is within the other; give groups "
+            "that are apart or nested."
+        )
     parent = np.append(-1, above + 1)
     held = np.bincount(parent[1:], lengths[order], minlength=size + 1)[1:]
     inner = held > 0
@@ -473,7 +480,8 @@ def _interval_nodes(tree: Tree, label: Indices, rows: IntervalRows) -> Any:
 
 def require_rates(rates: NDArray[np.float64]) -> None:
     """`InvalidProblem` for a count without noise, or with so little that its precision is no float."""
-    if not ((rates > 0) & (rates <= LARGEST_COUNT_RATE)).all():
+    if (wrong := np.flatnonzero(~((rates > 0) & (rates <= LARGEST_COUNT_RATE)))).size:
         raise InvalidProblem(
-            f"norm.map: rates of noise must be above 0, and at most {LARGEST_COUNT_RATE:g}; measure fewer counts."
+            f"rates: that of group {wrong[0]} is {rates[wrong[0]]:g}; give rates above 0, and at most {LARGEST_COUNT_RATE:g}, "
+            "and leave out groups that are not measured."
         )

@@ -292,21 +292,40 @@ class Release(Tabular):
         return None if self.law is None else known_errors(self.law)
 
     def answer_tables(self) -> tuple[AnswerTable, ...]:
-        """The answers as one table, by the columns of the elements where these are what is counted, else by query."""
+        """The answers as one table, by the columns of the elements where these are what is counted, else by query; of nested
+        units a table for each level, by the columns of the level and those above it."""
+        levels = None if self.law is None else self.law.workload.levels
+        if levels is None:
+            return (self._one_table(),)
+        depths = np.array([sum(map(bool, row)) for row in levels.rows])
+        tables = []
+        for depth in np.unique(depths).tolist():
+            own = np.flatnonzero(depths == depth)
+            keys = tuple(levels.rows[k][:depth] for k in own.tolist())
+            name, columns = (levels.columns[depth - 1], levels.columns[:depth]) if depth else ("total", ("query",))
+            keys = keys if depth else (("total",),)
+            tables.append(self._table(name, columns, keys, slice(int(own[0]), int(own[-1]) + 1)))
+        return tables_in_order(tables, self.law, self)
+
+    def _one_table(self) -> AnswerTable:
+        """All answers in one table."""
         columns: tuple[str, ...] = ("query",)
         keys: tuple[tuple[str, ...], ...] = tuple((name,) for name in self.queries)
         if self.law is not None and (named := self.law.workload.keys) is not None and self.law.workload.is_identity:
             columns, keys = named.columns, named.rows
-        words = "" if self.law is None else self.law.error_source.words
-        table = AnswerTable("answers", columns, keys, self.answers, self.standard_errors, error_words=words)
-        return tables_in_order([table], self.law, self)
+        return tables_in_order([self._table("answers", columns, keys, slice(None))], self.law, self)[0]
+
+    def _table(self, name: str, columns: tuple[str, ...], keys: tuple[tuple[str, ...], ...], own: slice) -> AnswerTable:
+        """Some answers, with what is known of their noise."""
+        words, errors = "" if self.law is None else self.law.error_source.words, self.standard_errors
+        return AnswerTable(name, columns, keys, self.answers[own], None if errors is None else errors[own], error_words=words)
 
     def intervals(self, level: float = LEVEL, simultaneous: bool = False) -> Intervals:
         """Intervals of the answers: each with probability `level`, or all of them at once; see `AnswerTable.intervals`.
 
         level: the probability that an interval holds the answer without noise. simultaneous: that all do, together.
         """
-        return self.answer_tables()[0].intervals(level, simultaneous)
+        return self._one_table().intervals(level, simultaneous)
 
     def _display_facts(self) -> Mapping[str, object]:
         below = int((self.answers < 0).sum())

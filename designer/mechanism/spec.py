@@ -202,7 +202,7 @@ class CountAgreement(Agreement[GridMechanism, Release]):
         matrix = mechanism.workload.matrix
         asked = matrix.tocsr() if isinstance(matrix, IntervalRows) else matrix
         found, words = agreed(asked, released.answers, released.standard_errors, exact, whole)
-        return AgreeingTables((found,), ("",), words, whole)
+        return AgreeingTables.joined(found, released.answer_tables(), words, whole)
 
     def _require_known(self, mechanism: GridMechanism, published: list[Any]) -> None:
         """Every statistic of the invariant is told by the release, or published; which are is a matter of the spec."""

@@ -17,14 +17,14 @@ from designer.base.checks import assign, count, names, shown
 from designer.base.display import SHOWN_ROWS, Displayed, Preview
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import array, require_keys
-from designer.base.labels import listed_label
+from designer.base.labels import is_missing, listed_label
 from designer.base.run_length import NAME_RUNS, in_runs, names_from, names_in_runs, numbers_from, or_runs
-from designer.base.schema import MATRIX, NAMES, PLACE, Named, either, keys, list_of, number, record
+from designer.base.schema import MATRIX, NAMES, PLACE, Fragment, Named, either, keys, list_of, noted, number, record
 from designer.limits import MOST_DENSE_ENTRIES, MOST_NAMED_ELEMENTS
 from designer.problem.compressed_rows import IntervalRows, compressed, entries_of, row_places, same, settled, written_out
 from designer.problem.domain import Domain, require_domain
 from designer.problem.histogram import REFUSE, Keys, Universe, Unlisted, in_order, rule_from
-from designer.problem.relation import Relation
+from designer.problem.relation import Indices, Relation
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -42,6 +42,7 @@ class Workload(Immutable, Displayed):
     Counts are joined by them, or by the names of the elements alone.
 
     matrix: (K, N), or rows as described. queries: K names. elements: N names. keys: which columns of a table name the elements.
+    levels: of counts of nested units, see `nested`, the columns of the levels and what they hold for each query.
 
     >>> Workload([[1, 1, 0], [0, 0, 2]], queries=["small", "large"]).shape
     (2, 3)
@@ -51,6 +52,7 @@ class Workload(Immutable, Displayed):
     queries: tuple[str, ...]
     elements: tuple[str, ...]
     keys: Keys | None
+    levels: Keys | None
 
     def __init__(
         self,
@@ -58,6 +60,7 @@ class Workload(Immutable, Displayed):
         queries: Sequence[object] | None = None,
         elements: Sequence[object] | None = None,
         keys: Keys | None = None,
+        levels: Keys | None = None,
     ) -> None:
         if keys is not None and elements is None:
             elements = keys.names
@@ -73,7 +76,9 @@ class Workload(Immutable, Displayed):
         )
         if keys is not None:
             keys.require_spelled(self.elements)
-        assign(self, keys=keys)
+        if levels is not None:
+            _require_levels(levels, len(self.queries))
+        assign(self, keys=keys, levels=levels)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -101,7 +106,8 @@ class Workload(Immutable, Displayed):
     def names_in_spec(self) -> Mapping[str, Any]:
         """The names of the queries and of the elements, and the columns that hold these, as a spec has them."""
         named = {"queries": names_in_runs(self.queries), "elements": names_in_runs(self.elements)}
-        return named if self.keys is None else {**named, "keys": self.keys.to_spec()}
+        columns = {"keys": self.keys, "levels": self.levels}
+        return {**named, **{name: own.to_spec() for name, own in columns.items() if own is not None}}
 
     @property
     def unlisted(self) -> Unlisted:
@@ -171,7 +177,8 @@ class Workload(Immutable, Displayed):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Workload):
             return NotImplemented
-        return (self.queries, self.universe) == (other.queries, other.universe) and same(self.matrix, other.matrix)
+        own, others = ((one.queries, one.universe, one.levels) for one in (self, other))
+        return own == others and same(self.matrix, other.matrix)
 
     def __hash__(self) -> int:
         return hash((self.queries, self.elements))
@@ -250,6 +257,45 @@ class Workload(Immutable, Displayed):
         rows = np.array([place.setdefault(listed_label(label), len(place)) for label in labels])
         named = list(place) if queries is None else queries
         return cls(csr_array((np.ones(n), (rows, np.arange(n))), shape=(len(place), n)), named, elements, keys)
+
+    @classmethod
+    def nested(cls, universe: int | Domain | Sequence[object], levels: Mapping[str, Sequence[object]]) -> Workload:
+        """Count all records, "total", and the records of each unit of every level, from coarse to fine.
+
+        Units are in the order in which they first occur, and called by their level: "county=Ayre". Releases have a table for
+        each level. Raises `InvalidProblem`, with level and unit, for a unit that lies in two of the level above, and for an
+        element without a unit.
+
+        universe: N, a domain, or the names of the elements. levels: for each level, by its name, the unit of each element.
+
+        >>> Workload.nested(3, {"region": ["N", "N", "S"], "county": ["a", "b", "c"]}).queries
+        ('total', 'region=N', 'region=S', 'county=a', 'county=b', 'county=c')
+        """
+        from scipy.sparse import csr_array
+
+        n, elements, keys = _universe(universe)
+        if not levels:
+            raise InvalidProblem("levels: there are none; name at least one, from coarse to fine.")
+        unit, above = np.zeros(n, dtype=np.intp), ""
+        paths: list[tuple[str, ...]] = [()]
+        queries, rows, places = ["total"], [("",) * len(levels)], [unit]
+        for depth, (level, given) in enumerate(levels.items(), start=1):
+            finer, called, first = _units_of(level, given, n)
+            if (wrong := np.flatnonzero(unit[first][finer] != unit)).size:
+                one = int(wrong[0])
+                in_two = [shown(paths[int(unit[k])][-1]) for k in (int(first[finer[one]]), one)]
+                raise InvalidProblem(
+                    f"levels: {level} {shown(called[int(finer[one])])} lies in {above} {in_two[0]} and in {above} {in_two[1]}; "
+                    "write levels from coarse to fine, and give each unit a name of its own, such as its code.",
+                    value=called[int(finer[one])],
+                )
+            paths = [(*paths[int(unit[k])], name) for k, name in zip(first.tolist(), called, strict=True)]
+            places.append(len(queries) + finer)
+            queries += [f"{level}={name}" for name in called]
+            rows += [(*path, *("",) * (len(levels) - depth)) for path in paths]
+            unit, above = finer, level
+        entries = np.ones(n * len(places)), (np.concatenate(places), np.tile(np.arange(n), len(places)))
+        return cls(csr_array(entries, shape=(len(queries), n)), queries, elements, keys, Keys(tuple(levels), tuple(rows)))
 
     @classmethod
     def stack(cls, *parts: Workload) -> Workload:
@@ -363,6 +409,29 @@ def _universe(given: int | Domain | Sequence[object]) -> tuple[int, Sequence[obj
     return size, None, None
 
 
+def _units_of(level: str, given: Sequence[object], n: int) -> tuple[Indices, list[str], Indices]:
+    """The unit of each of n elements, (n,), and of each unit its name and its first element."""
+    if len(given) != n:
+        raise InvalidProblem(f"levels: {level} has {len(given)} units for {n} elements; give one for each.")
+    place: dict[str, int] = {}
+    labels = ["" if is_missing(name) else listed_label(name) for name in given]
+    if "" in labels:
+        raise InvalidProblem(f"levels: {level} is empty in row {labels.index('') + 1}; name the unit of each element.")
+    unit = np.array([place.setdefault(label, len(place)) for label in labels], dtype=np.intp)
+    return unit, [*place], np.unique(unit, return_index=True)[1]
+
+
+def _require_levels(levels: Keys, queries: int) -> None:
+    """Refuse columns of levels that do not say of each query which unit of which level it counts, the coarse ones first."""
+    depths = [sum(map(bool, row)) for row in levels.rows]
+    filled = all(all(row[:depth]) for row, depth in zip(levels.rows, depths, strict=True))
+    if len(depths) != queries or not filled or depths != sorted(depths) or levels.unlisted != REFUSE:
+        raise InvalidProblem(
+            f"workload.levels: {len(depths)} rows over {list(levels.columns)} for {queries} queries; give one for each query, "
+            "coarse levels first, with the unit and those above it, and no text in the columns of finer levels."
+        )
+
+
 def _numbered(n: int) -> list[str]:
     """The names of elements that have none of their own."""
     return [f"e{k}" for k in range(n)]
@@ -442,9 +511,11 @@ RANGES = record(
     note="Rows of ones: row k is 1 from element starts[k] on and before ends[k].",
 )
 NAMED = {"queries": either(NAMES, NAME_RUNS), "elements": either(NAMES, NAME_RUNS)}
-DENSE = Named("dense_workload", record({**NAMED, "matrix": MATRIX}, {"keys": Keys.schema}))
-SPARSE = Named("sparse_workload", record({**NAMED, "rows": ROWS}, {"keys": Keys.schema}))
-OF_RANGES = Named("workload_of_ranges", record({**NAMED, "ranges": RANGES}, {"keys": Keys.schema}))
+LEVELS = "The levels of nested units, coarse first, and for each query its unit and those above it; empty in finer levels."
+COLUMNS: dict[str, Fragment] = {"keys": Keys.schema, "levels": noted(LEVELS, Keys.schema.body)}
+DENSE = Named("dense_workload", record({**NAMED, "matrix": MATRIX}, COLUMNS))
+SPARSE = Named("sparse_workload", record({**NAMED, "rows": ROWS}, COLUMNS))
+OF_RANGES = Named("workload_of_ranges", record({**NAMED, "ranges": RANGES}, COLUMNS))
 WORKLOAD = Named("workload", either(DENSE, SPARSE, OF_RANGES))
 
 
@@ -465,12 +536,12 @@ def matrix_to_spec(matrix: Any) -> dict[str, Any]:
 
 def workload_from_spec(spec: Mapping[str, Any]) -> Workload:
     """The workload of a spec; ranges and compressed rows are checked before anything trusts them."""
-    optional = {key for key in ("keys",) if key in spec}
+    optional = COLUMNS.keys() & spec.keys()
     form = next((form for key, form in (("rows", SPARSE), ("ranges", OF_RANGES)) if key in spec), DENSE)
     require_keys(spec, keys(form) | optional, "workload")
-    named = keys_from_spec(spec["keys"]) if optional else None
+    columns = [keys_from_spec(spec[name], f"workload.{name}") if name in spec else None for name in COLUMNS]
     queries, elements = (names_from(spec[key], f"workload.{key}") for key in ("queries", "elements"))
-    return Workload(matrix_from_spec(spec, (len(queries), len(elements))), queries, elements, named)
+    return Workload(matrix_from_spec(spec, (len(queries), len(elements))), queries, elements, *columns)
 
 
 def matrix_from_spec(spec: Mapping[str, Any], shape: tuple[int, int], where: str = "workload") -> Any:
@@ -504,9 +575,9 @@ def matrix_from_spec(spec: Mapping[str, Any], shape: tuple[int, int], where: str
     return csr_array((values, columns, starts), shape=shape)
 
 
-def keys_from_spec(spec: Any) -> Keys:
-    """The columns that name the elements, from the plain data of a spec."""
-    require_keys(spec, keys(Keys.schema) | ({"unlisted"} & spec.keys()), "workload.keys")
+def keys_from_spec(spec: Any, where: str = "workload.keys") -> Keys:
+    """The columns that name the elements, or the levels of the queries, from the plain data of a spec."""
+    require_keys(spec, keys(Keys.schema) | ({"unlisted"} & spec.keys()), where)
     return Keys(tuple(spec["columns"]), tuple(map(tuple, spec["rows"])), rule_from(spec))
 
 

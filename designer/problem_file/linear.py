@@ -6,6 +6,7 @@
             or a product of attributes (optional; beside a table, in the same order)
 [workload]  one of: matrix = "queries.csv" | columns = ["elevation"] | builder = "random"
             | predicates = {..} | marginals = [[..]] | ranges = [["first", "last"]] | partition = "state"
+            | levels = ["region", "county"]
             or structured, over a domain of any size:
             terms = [{age = "prefix", sex = "identity"}] | tables = [["age"], ["age", "sex"]], asked = {age = "ranges"}
 [relation]  metric = "great_circle", points = ["latitude", "longitude"], per_km = 0.01; or beside an invariant
@@ -181,7 +182,7 @@ class LinearReader(RelationReader, Reader):
         names, elements = NAMES_OF_QUERIES.given(self, "workload", None), self.element_names
         if names is None and elements is None:
             return made
-        return Workload(made.matrix, names or made.queries, elements or made.elements, self.keys)
+        return Workload(made.matrix, names or made.queries, elements or made.elements, self.keys, made.levels)
 
     def universe_size(self) -> int | None:
         """Number of elements of the table or the domain; None where there is neither."""
@@ -258,6 +259,15 @@ class LinearReader(RelationReader, Reader):
         if not labels or (size is not None and len(labels) != size):
             raise self.refuse(section, key, len(labels), f"groups for {size or 'no'} elements; give one for each")
         return labels
+
+    def levels(self, section: str, key: str) -> dict[str, list[str]]:
+        """The unit of each element in every level, by columns of their table, from coarse to fine."""
+        named = self.texts(section, key)
+        if not named:
+            raise self.refuse(section, key, named, "name at least one column of the table of elements")
+        if twice := [name for name in named if named.count(name) > 1]:
+            raise self.refuse(section, key, named, f"names {shown(twice[0])} twice; name each level once, from coarse to fine")
+        return {name: self.column(section, key, name) for name in named}
 
     def _size(self, stated: int | None) -> int:
         """The number of elements, stated or of the table or the domain."""
@@ -344,6 +354,18 @@ MATRICES: tuple[Form[Workload], ...] = (
         lambda _, labels: Workload.partition(len(labels), list(map(listed_label, labels))),
         beside=[NAMES_OF_QUERIES],
     ),
+    Form(
+        "levels",
+        [
+            Field(
+                "levels",
+                list_of(text(), distinct=True),
+                "Columns of the table of elements, coarse first: the count of each unit of every one, and the total.",
+                LinearReader.levels,
+            )
+        ],
+        lambda _, levels: Workload.nested(len(next(iter(levels.values()))), levels),
+    ),
     Form("builder", [Field("builder", one_of(*BUILDERS), RULE)], LinearReader.built, [SIZE], [NAMES_OF_QUERIES]),
     RANDOM,
 )
@@ -354,7 +376,7 @@ def workloads() -> tuple[Form[Any], ...]:
     return (*MATRICES, *(form for file in at_addresses([STRUCTURED]) for form in file.reader.forms()))
 
 
-WORKLOAD_NOTE = "What is asked: a matrix, predicates, tables, ranges, groups, or products of queries of attributes."
+WORKLOAD_NOTE = "What is asked: a matrix, predicates, tables, ranges, groups, levels, or products of queries of attributes."
 SECTIONS: Mapping[str, set[str] | None] = {  # None: which keys there may be depends on what others say
     "elements": all_keys(ELEMENTS),
     "domain": None,

@@ -126,7 +126,8 @@ RECORDS_LEFT = RECORDS.format(records=left("a whole number"))
 def _linear(start: Start) -> str:
     return f"""{start.domain}
 # What is asked: one table for each column; ["a", "b"] is the table of both. Instead of marginals: builder = "identity" (every
-# cell), or predicates = {{ "young women" = {{ sex = "F", age = [0, 1] }} }}.
+# cell), or predicates = {{ "young women" = {{ sex = "F", age = [0, 1] }} }}. Regions and their counties: "Nested
+# units" in docs/guides/problem_files.md.
 [workload]
 marginals = [{start.tables}]
 {EVERYBODY_LEFT}

@@ -71,7 +71,7 @@ class Problem(Displayed):
                 "designer.invariants.",
                 value=type(self.relation).__name__,
             )
-        queries, elements = self.workload.shape
+        elements = self.workload.shape[1]
         self.relation.require_elements(elements, self.workload.unlisted, field="problem.relation")
         _require_one_order(self.workload, self.relation)
         _require_matched(self.workload, self.relation)
@@ -81,7 +81,7 @@ class Problem(Displayed):
         assign(self, delta=_checked_notion(self.notion, self.delta, self.relation))
         if self.records is not None:
             assign(self, records=positive(self.records, "problem.records"))
-        assign(self, costs=_costs(self.weights, queries))
+        assign(self, costs=_costs(self.weights, self.workload.queries))
         if not self.allow_vacuous and self.relation.is_vacuous():
             raise InvalidProblem(
                 "problem.relation: protects no change at all, so any guarantee would be empty; give some change a finite "
@@ -161,14 +161,14 @@ def _checked_notion(notion: str, delta: object, relation: Relation) -> float | N
     return checked_delta(delta, "problem.delta")
 
 
-def _costs(weights: Sequence[float] | Floats | None, queries: int) -> Floats:
+def _costs(weights: Sequence[float] | Floats | None, queries: Sequence[str]) -> Floats:
     if weights is None:
-        return frozen(np.ones(queries))
+        return frozen(np.ones(len(queries)))
     array = real_array(weights, "problem.weights", 1)
-    if len(array) != queries or not (array > 0).all():
+    if len(array) != len(queries) or not (array > 0).all():
+        wrong = next((f", {w} for {shown(name)}" for name, w in zip(queries, array.tolist(), strict=False) if not w > 0), "")
         raise InvalidProblem(
-            f"problem.weights: {len(array)} weights, least {array.min()}; give a positive weight for each of the {queries} "
-            "queries."
+            f"problem.weights: {len(array)} weights{wrong}; give a positive weight for each of the {len(queries)} queries."
         )
     if array.max() > LARGEST_WEIGHT or array.min() < 1 / LARGEST_WEIGHT:
         raise InvalidProblem(

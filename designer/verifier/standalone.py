@@ -1080,16 +1080,26 @@ def require_spelled(spec, elements):
     only(elements in (spelled, [", ".join(row) for row in own.rows]), "keys of elements that do not spell their names")
 
 
+def require_levels(spec, count):
+    """Levels of nested units, and for each query its unit and those above it: coarse levels first, nothing in finer ones."""
+    own = fields(spec, "levels", (), columns=names, rows=array(array(text)))
+    depths = [sum(map(bool, row)) for row in own.rows]
+    filled = all(all(row[:depth]) and len(row) == len(own.columns) for row, depth in zip(own.rows, depths, strict=True))
+    require(filled and len(depths) == count and depths == sorted(depths), "levels.rows: one for each query, coarse first")
+
+
 def workload(spec, where):
     """Names of queries and elements, and rows {element: entry} of what is not 0. An object has one form: up to 2^14 entries as
     it was given, above that ranges of ones where all rows are such, and above 2^20 compressed rows where 8 times fewer entries
     are not 0."""
     form = next((key for key in ("rows", "ranges") if isinstance(spec, dict) and key in spec), "matrix")
-    known = {"queries": numbered, "elements": numbered, "keys": anything, form: anything}
-    own = fields(spec, where, ("keys",), **known)
+    known = {"queries": numbered, "elements": numbered, "keys": anything, "levels": anything, form: anything}
+    own = fields(spec, where, ("keys", "levels"), **known)
     queries, elements = own.queries, own.elements
     if "keys" in spec:
         require_spelled(own.keys, elements)
+    if "levels" in spec:
+        require_levels(own.levels, len(queries))
     size, entries = len(elements), len(queries) * len(elements)
     if form == "matrix":
         only(entries <= 2**20, "a matrix of more than 2^20 entries")

@@ -121,6 +121,10 @@ def test_queries_that_are_no_ranges_and_too_many_are_refused(monkeypatch: pytest
     monkeypatch.setattr(hierarchy, "MOST_TREE_ENTRIES", 100)
     with pytest.raises(DesignFailed, match=r"hierarchy: 20 queries of 20 elements have 400 entries and are no ranges"):
         design(counts(np.arange(400).reshape(20, 20) % 7 + 1.0), "hierarchy")
+    monkeypatch.setattr(hierarchy, "MOST_LINE_RANGES", 10)
+    with pytest.raises(DesignFailed, match=r"hierarchy: sums of nodes of 20 ranges would take 4\.4e-05 GB, and at most 10"):
+        design(Problem(Workload.prefix(20), metrics.add_remove(20, 1.0)), "hierarchy")
+    monkeypatch.setattr(hierarchy, "MOST_LINE_RANGES", 100)
     with pytest.raises(DesignFailed, match=r"hierarchy: 51 queries of 47 elements would take matrices of .* GB"):
         design(Problem(Workload(GROUPS), metrics.per_element(np.arange(1.0, 48.0))), "hierarchy")
 

@@ -69,6 +69,7 @@ NAMES = {
 DEEPER = {
     "designer.mechanism.accuracy": "accuracy_of",
     "designer.mechanism.bounds": "error_bounds",
+    "designer.mechanism.hierarchy": "WholeAnswers whole_answers",
     "designer.selection.scores": "Linear AbsoluteError Closeness LargestError RankError",
     "designer.synthetic.multiplicative": "MWEM mwem theorem_8",
     "designer.synthetic.small_databases": "SmallDB literal_size proposition_1 small_db",
@@ -94,7 +95,7 @@ DEEPER = {
     "designer.problem_file.checking": "DataIssue RecordsReport check_counts check_records",
 }
 MEMBERS: dict[Any, str] = {
-    Workload: "identity prefix all_ranges marginals random",
+    Workload: "identity prefix all_ranges marginals nested random",
     Invariant: "protect at",
     Design: "privacy optimality error loss",
     designer.Comparison: "to_markdown to_text to_latex",

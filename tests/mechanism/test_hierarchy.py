@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from designer import Workload, load, metrics
+from designer import AdditiveMechanism, Problem, Release, Workload, design, load, metrics
 from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.certificate.frozen import to_spec
-from designer.mechanism.hierarchy import HierarchyMechanism
+from designer.mechanism.hierarchy import HierarchyMechanism, whole_answers
+from designer.sampling.entropy import SeededEntropy
 
 GROUPS = np.vstack([np.ones(9), np.repeat(np.eye(3), [2, 3, 4], axis=1), np.eye(9)])
 RATES = np.array([0.125, *[0.25] * 3, *[0.625] * 9])
@@ -78,7 +81,7 @@ def test_its_file_gives_it_back_and_an_altered_one_is_refused(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"rates": -RATES}, "rates of noise must be above 0"),
+        ({"rates": -RATES}, r"rates: that of group 0 is -0\.125; give rates above 0"),
         ({"rates": RATES[:5]}, r"groups: have shape \(13, 9\); give one for each of 5 rates"),
         ({"relation": metrics.per_element(np.arange(1.0, 10.0))}, "relation: has several budgets"),
         ({"rates": np.array([np.nan, *RATES[1:]])}, "rates"),
@@ -96,3 +99,54 @@ def test_a_hierarchy_that_hides_nothing_is_refused_unless_that_is_meant() -> Non
     with pytest.raises(InvalidProblem, match="hides nothing"):
         HierarchyMechanism(*given)
     assert HierarchyMechanism(*given, allow_vacuous=True).vacuous
+
+
+def nested_release(written: bool) -> Release:
+    """Of three groups with cells, from a mechanism that keeps its counts, or one that is written out."""
+    if not written:
+        return hierarchy()._release_of((40, 3, 8, 30, *range(9)))
+    made = design(
+        Problem(Workload(GROUPS), metrics.add_remove(9, 1.0), weights=[99, *[9] * 3, *[1] * 9]), "hierarchy"
+    ).mechanism
+    assert isinstance(made, AdditiveMechanism)
+    return made._release_of(tuple(range(7, 7 + len(made.grid.exponents))))
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_whole_answers_agree_and_are_rounded_down_or_up(written: bool) -> None:
+    released = nested_release(written)
+    assert (released.answers != np.rint(released.answers)).any()
+    for seed in range(40):
+        whole = whole_answers(released, SeededEntropy(seed))
+        assert whole.answers[0] == sum(whole.answers[1:4]) == sum(whole.answers[4:13])
+        assert whole.answers[3] == sum(whole.answers[9:13]) and whole.answers[1] == sum(whole.answers[4:6])
+        assert (np.abs(np.array(whole.answers) - released.answers) < 1).all()
+    assert whole.queries == released.queries and whole.fingerprint == released.fingerprint
+    assert whole.guarantee == released.guarantee and "guarantee is that of the release" in whole.post_processing
+
+
+def test_whole_answers_have_no_bias_and_at_most_a_quarter_more_variance() -> None:
+    released, draws = nested_release(False), 2**14
+    words = [SimpleNamespace(random_words=lambda count, k=k: [k << 50]) for k in range(draws)]  # the whole of [0, 1)
+    found = np.array([whole_answers(released, word).answers for word in words])
+    assert np.abs(found.mean(axis=0) - released.answers).max() < 2 / draws
+    share = released.answers - np.floor(released.answers)
+    assert found.var(axis=0) == pytest.approx(share * (1 - share), abs=4 / draws)
+    assert 0.1 < found.var(axis=0).max() <= 0.25
+
+
+def test_whole_answers_of_counts_beyond_all_floats_agree() -> None:
+    released = hierarchy().release([2**53 - 1] * 9)
+    whole = whole_answers(released).answers
+    assert whole[0] == sum(whole[1:4]) == sum(whole[4:]) and abs(whole[0] - 9 * 2**53) < 2**10
+
+
+def test_whole_answers_are_of_nested_counts_that_agree() -> None:
+    plain = design(Problem(Workload(GROUPS), metrics.add_remove(9, 0.001)), "laplace").mechanism
+    with pytest.raises(InvalidProblem, match="is not the sum of the counts within it; design the family hierarchy"):
+        whole_answers(plain.release(np.arange(9)))
+    halves = replace(hierarchy(), workload=Workload(GROUPS / 2))
+    with pytest.raises(InvalidProblem, match="weights that are no whole numbers"):
+        whole_answers(halves.release(np.arange(9)))
+    with pytest.raises(InvalidProblem, match="read it with its spec"):
+        whole_answers(replace(hierarchy().release(np.arange(9)), law=None))

@@ -83,7 +83,7 @@ def test_queries_of_the_same_law_are_one_kind() -> None:
 @pytest.mark.parametrize(
     ("groups", "queries", "words"),
     [
-        ([[1, 1, 0], [0, 1, 1]], np.eye(3), "partly within another"),
+        ([[1, 1, 0], [0, 1, 1]], np.eye(3), "groups 0 and 1 share element 1, and none of the two is within the other"),
         ([[1, 1, 1], [1, 0, 0]], np.ones((1, 3)), "some elements of group 0 are in no smaller group"),
         ([[1, 1, 0], [0, 0, 0]], np.eye(3), "group 1 is empty"),
         ([[2, 2, 0], [0, 0, 1]], np.ones((1, 3)), "neither 0 nor 1"),

@@ -15,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, metrics
+from designer.certificate.frozen import below_by_noise
 from designer.certificate.norms import Norm, weighted_l1
+from designer.files.table_files import agreeing_tables
 from designer.mechanism.bounds import error_bounds
 from designer.mechanism.noise import Grid, nearest_float, noise_for
 from designer.mechanism.release import SimulatedNoise, answers_of
@@ -360,3 +362,21 @@ def test_noise_without_an_exact_sampler_is_refused() -> None:
     with pytest.raises(InvalidProblem, match="no exact sampler"):
         noise_for(Norm(np.eye(2), "l1"), Grid((0, 0)), "exponential")
     assert noise_for(weighted_l1([np.inf]), Grid((0,)), "exponential").draw(2, SeededEntropy(1)).tolist() == [[0], [0]]
+
+
+def test_nested_units_are_released_in_a_table_for_each_level() -> None:
+    asked = Workload.nested(["a", "b", "c"], {"region": "NNS", "place": "abc"})
+    made = design(Problem(asked, metrics.add_remove(3, 1.0)), "laplace").mechanism
+    released = made.release([3, 0, 0])
+    total, region, place = released.answer_tables()
+    assert [table.name for table in (total, region, place)] == ["total", "region", "place"]
+    assert (total.columns, total.keys) == (("query",), (("total",),))
+    assert (region.columns, region.keys) == (("region",), (("N",), ("S",)))
+    assert (place.columns, place.keys) == (("region", "place"), (("N", "a"), ("N", "b"), ("S", "c")))
+    assert np.concatenate([table.answers for table in (total, region, place)]).tolist() == released.answers.tolist()
+    joint = released.intervals(0.9, simultaneous=True)
+    assert place.intervals(0.9, simultaneous=True).lower.tolist() == joint.lower[3:].tolist()
+    assert place.standard_errors.tolist() == made.standard_errors()[3:].tolist()
+    assert below_by_noise(made, place).tolist() == (place.answers < 0).tolist()
+    agreed = agreeing_tables(made, released).tables
+    assert agreed[0].sum() == agreed[1].sum() == agreed[2].sum() and agreed[1][0] == agreed[2][:2].sum()

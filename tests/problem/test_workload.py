@@ -15,7 +15,10 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from designer import Domain, InvalidProblem, MarginalWorkload, StructuredWorkload, Workload
+from designer.base.json_text import plain
 from designer.domains.products_workload import recognised
+from designer.problem.histogram import Keys
+from designer.problem.workload import workload_from_spec, workload_to_spec
 
 DOMAIN = Domain.of({"sex": ["F", "M"], "age": 3, "region": ["north", "south"]})
 RECORDS = [dict(zip(DOMAIN.attributes, row, strict=True)) for row in product(*DOMAIN.values)]
@@ -88,6 +91,17 @@ def test_sparse_equals_dense(matrix: np.ndarray) -> None:
         np.testing.assert_allclose(
             made.answer(ones), dense.answer(ones), rtol=1e-9, atol=1e300 if np.abs(matrix).max() > 1e290 else 1e-9
         )
+
+
+def test_nested_units_are_counted_level_by_level() -> None:
+    levels = {"region": ["N", "S", "N", "S"], "county": [2, 1, 3, 1], "place": "abcd"}
+    made = Workload.nested(4, levels)
+    assert made.queries[:6] == ("total", "region=N", "region=S", "county=2", "county=1", "county=3")
+    counts = np.array([1, 10, 100, 1000])
+    assert made.answer(counts).tolist() == [1111, 101, 1010, 1, 1010, 100, *counts]
+    assert made.levels.rows[4:7] == (("S", "1", ""), ("N", "3", ""), ("N", "2", "a"))
+    assert workload_from_spec(plain(workload_to_spec(made))) == made
+    assert Workload(made.matrix, made.queries) != made
 
 
 def test_sparse_duplicates_are_summed_and_the_input_is_left_alone() -> None:
@@ -184,6 +198,17 @@ BAD_CALLS: dict[str, tuple[Callable[[], object], str]] = {
     "random beyond memory": (lambda: Workload.random(10**6, 10**6), "more than"),
     "random kind": (lambda: Workload.random(2, 2, "Gaussian"), "kind: 'Gaussian' is unknown"),
     "random seed": (lambda: Workload.random(2, 2, seed=-1), "seed: -1"),
+    "no levels": (lambda: Workload.nested(2, {}), "levels: there are none"),
+    "levels of other elements": (lambda: Workload.nested(3, {"region": "ab"}), "region has 2 units for 3 elements"),
+    "a level that is empty": (lambda: Workload.nested(2, {"region": ["a", None]}), "region is empty in row 2"),
+    "a unit in two": (
+        lambda: Workload.nested(3, {"region": "aab", "county": "xyy"}),
+        "county 'y' lies in region 'a' and in region 'b'",
+    ),
+    "levels of other queries": (lambda: Workload([[1]], levels=Keys(("a",), ((),))), "keys.rows"),
+    "levels out of order": (lambda: Workload([[1], [1]], levels=Keys(("a",), (("x",), ("",)))), "coarse levels first"),
+    "levels with gaps": (lambda: Workload([[1]], levels=Keys(("a", "b"), (("", "x"),))), "coarse levels first"),
+    "too few levels": (lambda: Workload([[1], [1]], levels=Keys(("a",), (("",),))), "1 rows over"),
     "unknown attribute": (lambda: Workload.marginals(DOMAIN, [["height"]]), "attribute: 'height'"),
     "attribute twice": (lambda: Workload.marginals(DOMAIN, [["age", "age"]]), "each named once"),
     "a text for a subset": (lambda: Workload.marginals(DOMAIN, ["age"]), "not a list of attributes"),

@@ -82,6 +82,7 @@ def described() -> dict[str, Any]:
         "long normal": design(Problem(Workload(groups), one, notion="zcdp"), "diagonal_gaussian"),
         "compressed": design(Problem(Workload(rows), appears(400, np.linspace(0.25, 1, 400))), "laplace"),
         "compressed pairs": design(Problem(Workload(rows), metrics.uniform(400, 0.5), notion="zcdp"), "gaussian"),
+        "levels": design(Problem(Workload.nested(3, {"region": "aab", "town": "xyz"}), appears(3, 0.5)), "laplace"),
         "totals": design(Problem(Workload(np.tril(np.ones((130, 130)))), metrics.uniform(130, 0.5)), "laplace"),
     }
     return {f"described {name}": result.mechanism for name, result in made.items()}
@@ -419,6 +420,31 @@ def test_cores_that_are_none_are_refused(name: str) -> None:
     holder[place[-1]] = value
     mine, theirs, words = core_verdicts(spec["format"], spec["mechanism"])
     assert mine == theirs == "does not hold" and why in words[0], (mine, theirs, words)
+
+
+LEVEL_ROWS = [["", ""], ["a", ""], ["b", ""], ["a", "x"], ["a", "y"], ["b", "z"]]
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        {"rows": LEVEL_ROWS[:-1]},
+        {"rows": [*LEVEL_ROWS[:-1], ["b", "z", ""]]},
+        {"rows": [LEVEL_ROWS[1], LEVEL_ROWS[0], *LEVEL_ROWS[2:]]},
+        {"rows": [["", "q"], *LEVEL_ROWS[1:]]},
+        {"rows": [*LEVEL_ROWS[:-1], ["b", 3]]},
+        {"unlisted": "drop"},
+        {"columns": ["region", "region"]},
+        {"column": ["region", "town"]},
+    ],
+)
+def test_levels_that_are_none_are_refused(levels: dict[str, Any]) -> None:
+    spec = all_specs()["described levels"]
+    form, core = spec["format"], json.loads(json.dumps(spec["mechanism"]))
+    assert core["workload"]["levels"]["rows"] == LEVEL_ROWS
+    assert core_verdicts(form, core)[:2] == ("holds", "holds")
+    core["workload"]["levels"].update(levels)
+    assert core_verdicts(form, core)[:2] == ("does not hold", "does not hold")
 
 
 def test_statistics_of_another_number_of_elements_are_refused() -> None:
