@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import designer.domains.mechanism as plain
 from designer import Counts, MarginalMechanism, MarginalWorkload, Presence, Problem, Targets, Workload, design, load, metrics
 from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.certificate.frozen import seal
@@ -26,6 +27,7 @@ from designer.domains.marginals_tables import INCONSISTENT, UNEQUAL, UNKNOWN, ta
 from designer.problem.domain import Domain
 from designer.problem.histogram import UNUSABLE
 from designer.sampling.entropy import SeededEntropy
+from solvers.exact.rational import dyadic_sum
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
 DOMAIN = Domain.of({"a": 3, "b": 2, "c": 4, "d": 1})
@@ -165,6 +167,16 @@ def test_lattice_change_of_real_contrasts_has_the_certified_length() -> None:
                     length += Fraction(float(s)) * sum(Fraction(int(u) ** 2, int(k)) for u, k in zip(moved, norms, strict=True))
             [change] = [c for c in made.changes if repr(name) in c.words]
             assert length == change.spent(made.precisions) <= Fraction(BUDGETS[name]) ** 2
+
+
+def test_fractions_are_made_for_each_length_and_exponent_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a change spends of 176 residuals is a sum of few fractions: their number follows the lengths, not the tables."""
+    made = design_marginals(MarginalWorkload.up_to(Domain.of(dict.fromkeys("abcdefghij", 3)), 3), Presence(mu=1.0))
+    asked = list[int]()
+    monkeypatch.setattr(plain, "dyadic_sum", lambda values: asked.append(len(values)) or dyadic_sum(values))
+    [change] = made.changes
+    assert made.verify().holds and sum(asked) == len(made.precisions) == 176
+    assert len(asked) == len({*zip(change.numerators.tolist(), change.denominators.tolist(), strict=True)}) == 4
 
 
 def test_too_precise_is_not_private() -> None:
