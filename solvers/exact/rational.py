@@ -90,23 +90,6 @@ def dyadic_integers(matrix: NDArray[np.float64]) -> tuple[list[list[int]], int]:
     return rows, low
 
 
-def dyadic_sum(values: NDArray[np.float64]) -> Fraction:
-    """The exact sum of finite floats, (n,), n at most 2^36: whole mantissas are added in two halves for each exponent.
-
-    >>> dyadic_sum(np.array([1e16, 1.0, -1e16, 0.5]))
-    Fraction(3, 2)
-    """
-    mantissas, exponents = np.frexp(values)
-    high = np.floor(mantissas * 2.0**26)  # 26 bits here and 27 there: no sum leaves 64
-    low = np.ldexp(mantissas, 53) - np.ldexp(high, 27)
-    total = Fraction(0)
-    for exponent in np.unique(exponents).tolist():
-        equal = exponents == exponent
-        whole = (int(high[equal].astype(np.int64).sum()) << 27) + int(low[equal].astype(np.int64).sum())
-        total += whole * Fraction(2) ** (exponent - 53)
-    return total
-
-
 # The cube with its corners cut, `{u in [0, 1]^s : sum u <= cap}`: volume and moments as exact rationals.
 #
 # The volume is the distribution function of Irwin and Hall: that of a sum of s uniform numbers, at the cap. Derivation:

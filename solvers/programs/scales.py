@@ -111,7 +111,7 @@ def _in_rounds(
 
     solve: weights for some rows, a bound that no weights feasible for them beat, and the rows to go on with. value: of weights.
     The bound of every round holds for all rows, and weights divided by the worst of all rows are feasible. Weights that come
-    back end the rounds: what separates them was added, and all further rounds are the same.
+    back end the rounds: the rows that exceed 1 there are known already.
     """
     best, bound, iterations, last = (np.inf, 1.0 / rows.max(axis=0)), 0.0, 0, np.zeros(0)
     for iterations in range(1, rounds + 1):  # noqa: B007

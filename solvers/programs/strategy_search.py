@@ -50,8 +50,6 @@ RANDOM, RANDOM_DIMENSION = 6, 12
 P_SHARES, P_SEVERAL, P_STARTS, P_STEPS = (16, 8), 64, 4, 300
 # A relative weight that makes a Gram matrix regular, and the accuracy of the weights that are sought for a bound.
 FULLER = 1e-4
-# Elements from which a bound looks for few answers among them, and the numbers of all changes of these that it holds: 128 MB.
-FEW_ELEMENTS, MOST_MOVED = 256, 2**24
 # More answers than this many times their rank are no strategy: the length of a change grows with their number.
 LARGEST_SURPLUS = 3
 
@@ -272,52 +270,24 @@ def singular_value_bound(gram: ArrayLike, changes: Changes, rounds: int = 30) ->
     bound of Li and Miklau (ICDT 2013). `rounds` multiplicative updates improve the weights, the best value counts.
     gram W: (N, N). docs/theory/strategies.md, section 3.
     """
-    scatter, pulls = _on_few_answers(np.asarray(gram, dtype=float), changes) or _on_the_span(gram, changes)
+    values, vectors = np.linalg.eigh(np.asarray(gram, dtype=float))
+    kept = values > len(values) * 2.0**-48 * values.max(initial=0.0)
+    factor = (vectors[:, kept] * np.sqrt(values[kept])).T  # F'F = W: `F S F'` has the roots of `W^1/2 S W^1/2`, and few rows
     weight, best = np.full(changes.count, 1.0 / max(changes.count, 1)), 0.0
     for _ in range(rounds):
-        spread = scatter(weight / changes.budget**2)
-        spend(calls=3, flops=20.0 * len(spread) ** 3, entries=0.5 * len(spread) * changes.count)
-        values, vectors = np.linalg.eigh(spread)
+        spend(calls=3, flops=20.0 * len(factor) ** 3, entries=0.5 * len(factor) * changes.count)
+        scaled = changes.matrix * (weight / changes.budget**2)
+        values, vectors = np.linalg.eigh(factor @ ((scaled @ changes.matrix.T) @ factor.T))
         # The root of the rounding of an eigenvalue that is 0 would add 1e-8 to the bound.
         size = np.sqrt(np.maximum(values - len(values) * 2.0**-48 * np.abs(values).max(initial=0.0), 0.0))
         best = max(best, 2.0 * float(size.sum()) ** 2)
-        # Derivative of tr (.)^1/2 along d d': the square of (spread)^(-1/4) W^1/2 d, halved; the weights follow it.
-        pull = pulls((vectors * np.where(size > 1e-9 * size.max(initial=0.0), size, np.inf) ** -0.5).T) / changes.budget**2
+        # Derivative of tr (.)^1/2 along d d': the square of (F S F')^(-1/4) F d, halved; the weights follow it.
+        shape = (vectors * np.where(size > 1e-9 * size.max(initial=0.0), size, np.inf) ** -0.5).T @ factor
+        pull = np.square(changes.along(shape)).sum(axis=0) / changes.budget**2
         if not pull.sum() > 0.0:  # no wanted row moves under any change
             break
         weight = weight * pull / (weight @ pull)
     return best
-
-
-Products = tuple[Callable[[Array], Array], Callable[[Array], Array]]  # of weights `F S F'`, of rows X `||X F d_m||^2` for all m
-
-
-def _on_the_span(gram: ArrayLike, changes: Changes) -> Products:
-    """With the root of W on the span of the changes for F."""
-    span = changes.span()
-    root = _root(span.T @ np.asarray(gram, dtype=float) @ span)
-
-    def scatter(weight: Array) -> Array:
-        return np.asarray(root @ (span.T @ ((changes.matrix * weight) @ changes.matrix.T) @ span) @ root)
-
-    def pulls(rows: Array) -> Array:
-        shape = rows @ root @ span.T
-        return np.asarray(changes.matrix.multiply((shape.T @ shape) @ changes.matrix).sum(axis=0))
-
-    return scatter, pulls
-
-
-def _on_few_answers(gram: Array, changes: Changes) -> Products | None:
-    """With a factor of as many rows as W has rank: the roots of `F S F'` are those of `W^1/2 S W^1/2`. None where elements are
-    few, or the rank is large."""
-    if len(gram) <= FEW_ELEMENTS:
-        return None
-    values, vectors = np.linalg.eigh(gram)
-    kept = values > len(values) * 2.0**-48 * values[-1]
-    if 2 * kept.sum() > len(gram) or kept.sum() * changes.count > MOST_MOVED:
-        return None
-    moved = changes.along((vectors[:, kept] * np.sqrt(values[kept])).T)
-    return lambda weight: np.asarray((moved * weight) @ moved.T), lambda rows: np.square(rows @ moved).sum(axis=0)
 
 
 def unit_bound(gram: ArrayLike, budget: ArrayLike) -> float:
