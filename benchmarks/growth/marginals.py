@@ -11,15 +11,15 @@ from designer.domains.marginals_plan import design_marginals
 
 
 def three_way(attributes: int) -> str:
-    """The design with its certificate."""
-    from designer import MarginalWorkload, metrics
+    """The design as the guide has it, with its certificate and its fingerprint."""
+    from designer import MarginalProblem, MarginalWorkload, design, metrics
     from designer.problem.domain import Domain
 
     domain = Domain.of({f"a{i}": 10 for i in range(attributes)})
     budgets = np.random.default_rng(0).uniform(0.1, 1, attributes).tolist()
-    made = design_marginals(MarginalWorkload.up_to(domain, 3), metrics.hamming(domain, budgets))
+    made = design(MarginalProblem(MarginalWorkload.up_to(domain, 3), metrics.hamming(domain, budgets)), "residual").mechanism
     assert made.optimality is not None
-    return f"{len(made.precisions)} residuals, gap {made.optimality.gap:.1e}"
+    return f"{len(made.precisions)} residuals, gap {made.optimality.gap:.1e}, {made.fingerprint[:8]}"
 
 
 def database(rows: int) -> tuple[Any, Any]:

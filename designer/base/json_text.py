@@ -31,12 +31,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         numbers = value.dtype.kind in "iu" or (value.dtype == np.float64 and bool(np.isfinite(value).all()))
         return value.tolist() if numbers else plain(value.tolist())  # a walk takes 2 microseconds an entry
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        if set(map(type, value)) == {float} and all(map(math.isfinite, value)):
+        kinds = set(map(type, value))
+        if kinds <= AS_THEY_ARE or (kinds == {float} and all(map(math.isfinite, value))):
             return list(value)  # as a file has them: 20 times as fast as one by one
         return [item if type(item) in AS_THEY_ARE else plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Fraction):
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):

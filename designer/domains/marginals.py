@@ -285,8 +285,11 @@ class MarginalMechanism(DomainMechanism[MarginalRelease, SimulatedTables]):
             raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared" or "max".', value=loss)
         if loss == "max" and not self.noise.wide:
             return max(float(weight * self.variances_of(k).max()) for k, weight in enumerate(self.workload.weights))
-        means = self.workload.weights * (self.workload.cell_variances @ self.noise.mean_variances)
-        return float(means @ self.workload.cells if loss == "squared" else means.max())
+        if loss == "squared":
+            return float(
+                self.workload.summed_variances(self.workload.weights * self.workload.cells) @ self.noise.mean_variances
+            )
+        return float((self.workload.weights * (self.workload.cell_variances @ self.noise.mean_variances)).max())
 
     def variances_of(self, place: int) -> Floats:
         return self.variances(self.workload.names_of(place))
@@ -306,7 +309,7 @@ class MarginalMechanism(DomainMechanism[MarginalRelease, SimulatedTables]):
 
     def _core_of_kind(self) -> dict[str, Any]:
         return {
-            "subsets": [list(subset) for subset in self.workload.subsets.tuples()],
+            "subsets": list(map(list, self.workload.subsets.tuples())),
             "weights": self.workload.weights,
             "protection": protection_to_spec(self.protection),
             "precisions": self.precisions,

@@ -199,9 +199,10 @@ def mean_variances(workload: MarginalWorkload, precisions: Floats) -> Floats:
     precisions: s, (A,), positive or infinite.
     """
     found = np.where(np.isinf(precisions), 0.0, 1 / precisions)
-    subsets, known = workload.measured.tuples(), dict[tuple[tuple[int, ...], float], float]()
+    measured, known = workload.measured, dict[tuple[tuple[int, ...], float], float]()
     for k in np.flatnonzero(_narrow(workload, precisions)).tolist():
-        shape, precision = tuple(sorted(workload.shape(subsets[k]))), float(precisions[k])
+        axes, precision = measured.axes[k, : measured.orders[k]].tolist(), float(precisions[k])
+        shape = tuple(sorted(workload.shape(axes)))
         if (shape, precision) not in known:
             norms, counts = np.unique(squared_norms(shape), return_counts=True)
             narrow = norms < WIDE * precision

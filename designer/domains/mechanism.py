@@ -32,7 +32,7 @@ from designer.relations.records.counting import records_of
 from designer.relations.records.row_unit import RowUnit, left_out_rate, required_unit, row_unit_of
 from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.margins import Margins, NoiseReach
-from solvers.exact.rational import dyadic_integers, float_above, root_above
+from solvers.exact.rational import float_above, root_above
 from solvers.programs.budget_shares import PLAIN_ENTRIES
 
 if TYPE_CHECKING:
@@ -87,14 +87,21 @@ class Change:
         chosen = precisions[self.members]
         if not np.isfinite(chosen).all():
             raise InvalidProblem(f"precisions: infinite where {self.words}; what a protected change moves needs noise.")
-        integers, exponent = dyadic_integers(chosen[None, :])
-        sums: dict[tuple[int, int], int] = {}
-        for integer, key in zip(
-            integers[0], zip(self.numerators.tolist(), self.denominators.tolist(), strict=True), strict=True
-        ):
-            sums[key] = sums.get(key, 0) + integer
-        total = sum((Fraction(amount * top, bottom) for (top, bottom), amount in sums.items()), Fraction(0))
-        return self.factor * total * Fraction(2) ** exponent
+        order = np.lexsort((self.denominators, self.numerators))
+        lengths = np.stack([self.numerators[order], self.denominators[order]], axis=1)
+        starts = np.flatnonzero(np.append(True, (np.diff(lengths, axis=0) != 0).any(axis=1)))
+        sums = zip(np.split(chosen[order], starts[1:]), lengths[starts].tolist(), strict=True)
+        return self.factor * sum((dyadic_sum(alike) * Fraction(top, bottom) for alike, (top, bottom) in sums), Fraction(0))
+
+
+def dyadic_sum(values: Floats) -> Fraction:
+    """The exact sum of finite floats, (n,), n up to 2^36: whole mantissas of one exponent are added in halves."""
+    mantissas, exponents = np.frexp(values)
+    whole, total = np.ldexp(mantissas, 53).astype(np.int64), Fraction(0)
+    for exponent in np.unique(exponents).tolist():
+        alike = whole[exponents == exponent]
+        total += ((int((alike >> 27).sum()) << 27) + int((alike & (2**27 - 1)).sum())) * Fraction(2) ** (exponent - 53)
+    return total
 
 
 def changes(protection: Protection, domain: Domain, measured: Subsets) -> list[Change]:

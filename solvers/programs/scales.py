@@ -110,12 +110,16 @@ def _in_rounds(
     """Weights of least value over growing sets of rows, whoever solves for some of them.
 
     solve: weights for some rows, a bound that no weights feasible for them beat, and the rows to go on with. value: of weights.
-    The bound of every round holds for all rows, and weights divided by the worst of all rows are feasible.
+    The bound of every round holds for all rows, and weights divided by the worst of all rows are feasible. Weights that come
+    back end the rounds: the rows that exceed 1 there are known already.
     """
-    best, bound, iterations = (np.inf, 1.0 / rows.max(axis=0)), 0.0, 0
+    best, bound, iterations, last = (np.inf, 1.0 / rows.max(axis=0)), 0.0, 0, np.zeros(0)
     for iterations in range(1, rounds + 1):  # noqa: B007
         weights, below, kept = solve(rows)
         bound = max(bound, below)
+        if np.array_equal(weights, last):
+            break
+        last = weights
         worst, more = separate(weights) if separate else (float((rows @ weights).max()), rows[:0])
         best = min(best, (value(weights / worst), weights / worst), key=lambda pair: pair[0])
         if best[0] - bound <= tolerance * best[0] or not len(more):

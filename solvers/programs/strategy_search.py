@@ -270,20 +270,20 @@ def singular_value_bound(gram: ArrayLike, changes: Changes, rounds: int = 30) ->
     bound of Li and Miklau (ICDT 2013). `rounds` multiplicative updates improve the weights, the best value counts.
     gram W: (N, N). docs/theory/strategies.md, section 3.
     """
-    w, span = np.asarray(gram, dtype=float), changes.span()
-    root = _root(span.T @ w @ span)
+    values, vectors = np.linalg.eigh(np.asarray(gram, dtype=float))
+    kept = values > len(values) * 2.0**-48 * values.max(initial=0.0)
+    factor = (vectors[:, kept] * np.sqrt(values[kept])).T  # F'F = W: `F S F'` has the roots of `W^1/2 S W^1/2`, and few rows
     weight, best = np.full(changes.count, 1.0 / max(changes.count, 1)), 0.0
     for _ in range(rounds):
-        spend(calls=3, flops=20.0 * span.shape[1] ** 3, entries=0.5 * len(w) * changes.count)
+        spend(calls=3, flops=20.0 * len(factor) ** 3, entries=0.5 * len(factor) * changes.count)
         scaled = changes.matrix * (weight / changes.budget**2)
-        spread = root @ (span.T @ (scaled @ changes.matrix.T) @ span) @ root
-        values, vectors = np.linalg.eigh(spread)
+        values, vectors = np.linalg.eigh(factor @ ((scaled @ changes.matrix.T) @ factor.T))
         # The root of the rounding of an eigenvalue that is 0 would add 1e-8 to the bound.
         size = np.sqrt(np.maximum(values - len(values) * 2.0**-48 * np.abs(values).max(initial=0.0), 0.0))
         best = max(best, 2.0 * float(size.sum()) ** 2)
-        # Derivative of tr (.)^1/2 along d d': the square of (spread)^(-1/4) W^1/2 d, halved; the weights follow it.
-        shape = (vectors * np.where(size > 1e-9 * size.max(initial=0.0), size, np.inf) ** -0.5).T @ root @ span.T
-        pull = np.asarray(changes.matrix.multiply((shape.T @ shape) @ changes.matrix).sum(axis=0)) / changes.budget**2
+        # Derivative of tr (.)^1/2 along d d': the square of (F S F')^(-1/4) F d, halved; the weights follow it.
+        shape = (vectors * np.where(size > 1e-9 * size.max(initial=0.0), size, np.inf) ** -0.5).T @ factor
+        pull = np.square(changes.along(shape)).sum(axis=0) / changes.budget**2
         if not pull.sum() > 0.0:  # no wanted row moves under any change
             break
         weight = weight * pull / (weight @ pull)

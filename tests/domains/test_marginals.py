@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 from designer import Counts, MarginalMechanism, MarginalWorkload, Presence, Problem, Targets, Workload, design, load, metrics
 from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.certificate.frozen import seal
+from designer.domains import mechanism as plain
 from designer.domains.marginals_least import least_marginal_budget
 from designer.domains.marginals_noise import residual, squared_norms, synthesis
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_tables import INCONSISTENT, UNEQUAL, UNKNOWN, tables_of_columns
+from designer.domains.mechanism import dyadic_sum
 from designer.problem.domain import Domain
 from designer.problem.histogram import UNUSABLE
 from designer.sampling.entropy import SeededEntropy
@@ -165,6 +167,26 @@ def test_lattice_change_of_real_contrasts_has_the_certified_length() -> None:
                     length += Fraction(float(s)) * sum(Fraction(int(u) ** 2, int(k)) for u, k in zip(moved, norms, strict=True))
             [change] = [c for c in made.changes if repr(name) in c.words]
             assert length == change.spent(made.precisions) <= Fraction(BUDGETS[name]) ** 2
+
+
+def test_fractions_are_made_for_each_length_and_exponent_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a change spends of 176 residuals is a sum of few fractions: their number follows the lengths, not the tables."""
+    made = design_marginals(MarginalWorkload.up_to(Domain.of(dict.fromkeys("abcdefghij", 3)), 3), Presence(mu=1.0))
+    asked = list[int]()
+    monkeypatch.setattr(plain, "dyadic_sum", lambda values: asked.append(len(values)) or dyadic_sum(values))
+    [change] = made.changes
+    assert made.verify().holds and sum(asked) == len(made.precisions) == 176
+    assert len(asked) == len({*zip(change.numerators.tolist(), change.denominators.tolist(), strict=True)}) == 4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sums_of_floats_are_those_of_the_rationals(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal(300) * 10.0 ** rng.integers(-300, 300, 300)
+    values[:3] = 0.0, 5e-324, np.nextafter(2.0, 3.0)
+    assert dyadic_sum(values) == sum(map(Fraction, values.tolist()))
+    assert dyadic_sum(np.full(5000, np.nextafter(1.0, 0.0))) == 5000 * (1 - Fraction(1, 2**53))
+    assert dyadic_sum(np.zeros(0)) == 0
 
 
 def test_too_precise_is_not_private() -> None:

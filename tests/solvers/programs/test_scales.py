@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import cvxpy as cp
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import solvers.programs.scales as scales
 from solvers.programs.loads import least_factor, minimised
@@ -74,6 +75,20 @@ def test_working_set_meets_the_whole_set() -> None:
     assert partial.status is Status.OPTIMAL and partial.iterations > 1
     assert partial.value == pytest.approx(whole.value, rel=1e-8)
     assert (rows @ partial.point).max() <= 1 + 1e-12
+
+
+def test_rounds_end_where_a_round_brings_nothing_new() -> None:
+    """What separates is as exact as a search: of rows that miss the tolerance for ever, no second is asked for."""
+    rows, asked = np.array([[1.0, 0.5], [0.25, 1.0]]), list[float]()
+
+    def separate(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        asked.append(float((rows @ weights).max()))
+        return asked[-1] * (1 + 1e-6), rows
+
+    found = minimise_scales(rows, np.ones(2), 2, separate)
+    assert asked == [pytest.approx(1, abs=1e-9)]
+    assert found.status is Status.STALLED and found.iterations == 2
+    assert 1e-9 < found.gap < 1e-5
 
 
 def test_badly_scaled_problems_keep_their_certificate() -> None:

@@ -41,6 +41,7 @@ from solvers.programs.strategy_search import (
     unit_bound,
 )
 from solvers.solution import Status
+from solvers.work import within
 
 
 def all_ranges(n: int) -> np.ndarray:
@@ -345,6 +346,24 @@ def test_singular_value_bound_against_semidefinite_program() -> None:
     bound = singular_value_bound(w, changes, rounds=300)
     assert bound <= 2 * problem.value * (1 + 1e-6)
     assert bound >= 2 * problem.value * (1 - 1e-2)
+
+
+def test_few_answers_over_many_elements_are_bounded_in_their_own_dimensions() -> None:
+    """Eigenvalues of 6 numbers a side in the place of 300: the same bound as by the root of W over the elements."""
+    random = np.random.default_rng(0)
+    rows, ends = (
+        random.integers(-2, 3, (6, 300)).astype(float),
+        np.array([random.choice(300, 2, replace=False) for _ in range(400)]),
+    )
+    changes = Changes.pairs(300, ends[:, 0], ends[:, 1], random.uniform(0.5, 2.0, 400))
+    with within() as few:
+        bound = singular_value_bound(rows.T @ rows, changes, rounds=1)
+    with within() as many:
+        singular_value_bound(np.eye(300), changes, rounds=1)
+    values, vectors = np.linalg.eigh(rows.T @ rows)
+    moved = (vectors * np.sqrt(np.maximum(values, 0.0))).T @ changes.matrix.toarray() / changes.budget
+    assert bound == pytest.approx(2 * np.linalg.svd(moved, compute_uv=False).sum() ** 2 / 400, rel=1e-6)
+    assert few.spent < many.spent / 100
 
 
 def test_bound_is_attained_for_one_measured_row() -> None:
