@@ -126,7 +126,9 @@ def _search(counts: CountedTree, costs: Floats, budget: float) -> tuple[float, F
     if counts.node is not None:
         whole = counts.node_costs(costs)
         merged, place = with_equal_leaves_merged(tree, whole)
-        loss, rates = searched(NodeCounts(merged, _of_one(whole, place, len(merged.parent))), budget)
+        each = np.zeros(len(merged.parent))
+        each[place] = whole
+        loss, rates = searched(NodeCounts(merged, each), budget)
         return loss, rates[place]
     asked = NodeSums(tree, counts.sums, costs)
     if tree.depth.max() == 1:
@@ -149,13 +151,6 @@ def _evenly(tree: Tree, sums: Any, costs: Floats, budget: float, steps: int = ST
     on = tree.depth > 0
     start = evenly_shared(tree, on / np.bincount(tree.depth)[tree.depth], on, budget)
     return descended(NodeSums(tree, sums, costs, even=True), start, budget, steps, CLOSE)
-
-
-def _of_one(values: Floats, place: Indices, size: int) -> Floats:
-    """The value of one of those that a node stands for, (size,); values, place: (V,)."""
-    found = np.zeros(size)
-    found[place] = values
-    return found
 
 
 def _some(queries: int) -> Indices:
