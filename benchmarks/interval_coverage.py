@@ -46,6 +46,7 @@ from designer.domains.products_plan import design_structured
 from designer.domains.products_release import reach_of_terms
 from designer.lattice.chain import ChainPlan
 from designer.lattice.mechanism import LatticeMechanism
+from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.mechanism.interface import reach_of_answers
 from designer.mechanism.release import known_errors
 from designer.sampling.entropy import Entropy, SeededEntropy
@@ -247,6 +248,13 @@ def lattice(family: str, notion: str, sides: tuple[int, int], **options: Any) ->
     return lambda: of_mechanism(design(problem, family, **options).mechanism)
 
 
+def nested() -> Symmetric:
+    """Counts of groups within groups, by least squares of noisy ones."""
+    groups = np.vstack([np.ones(9), np.repeat(np.eye(3), [2, 3, 4], axis=1), np.eye(9)])
+    rates = np.array([0.125, *[0.25] * 3, *[0.625] * 9])
+    return of_mechanism(HierarchyMechanism("hierarchy", Workload(groups), metrics.add_remove(9, 1.0), groups, rates))
+
+
 def staircase(queries: Any, relation: Any) -> Callable[[], Symmetric]:
     """Noise of least loss."""
     return lambda: of_mechanism(design(Problem(Workload(queries), relation), "staircase").mechanism)
@@ -340,6 +348,7 @@ CASES: dict[str, Callable[[], Measured]] = {
     "approximate gaussian": additive("gaussian", notion="approximate", delta=1e-6),
     "approximate laplace": additive("laplace", notion="approximate", delta=1e-6),
     "coarse laplace": additive("laplace", relation=metrics.hamming(PUBLIC, [4.0, 6.0])),
+    "hierarchy": nested,
     "staircase, one number": staircase([[1]], metrics.add_remove(1, 1.0)),
     "staircase, two dimensions": staircase([[1, -1], [1, 0], [0, 1]], metrics.add_remove(2, 0.7)),
     "lattice_laplace l1": lattice("lattice_laplace", "pure", (3, 4), shape="l1"),

@@ -28,6 +28,7 @@ CHECKED = (
     "structured, laplace",
     "gaussian",
     "coarse laplace",
+    "hierarchy",
     "staircase, two dimensions",
     "lattice_laplace l1",
     "lattice_rows",

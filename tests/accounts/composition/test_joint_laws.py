@@ -241,7 +241,7 @@ def test_every_pair_of_formats_is_composed_above_or_refused_below() -> None:
     found = {frozenset(on_elements()[name].format for name in names) for names in PAIRS}
     found |= {frozenset(on_rows()[name].format for name in names) for names in combinations_with_replacement(ROWS, 2)}
     found |= {frozenset(("dp-designer/table-plan", on_elements()[name].format)) for name in NOT_WITH_PLANS}
-    assert found == {frozenset(pair) for pair in combinations_with_replacement(KINDS, 2)} and len(found) == 78
+    assert found == {frozenset(pair) for pair in combinations_with_replacement(KINDS, 2)} and len(found) == 91
 
 
 @pytest.mark.parametrize("name", NOT_WITH_PLANS)
