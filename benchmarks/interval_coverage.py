@@ -348,7 +348,7 @@ CASES: dict[str, Callable[[], Measured]] = {
     "approximate gaussian": additive("gaussian", notion="approximate", delta=1e-6),
     "approximate laplace": additive("laplace", notion="approximate", delta=1e-6),
     "coarse laplace": additive("laplace", relation=metrics.hamming(PUBLIC, [4.0, 6.0])),
-    "hierarchy": nested,
+    "hierarchy, its own kind": nested,
     "staircase, one number": staircase([[1]], metrics.add_remove(1, 1.0)),
     "staircase, two dimensions": staircase([[1, -1], [1, 0], [0, 1]], metrics.add_remove(2, 0.7)),
     "lattice_laplace l1": lattice("lattice_laplace", "pure", (3, 4), shape="l1"),

@@ -28,7 +28,7 @@ CHECKED = (
     "structured, laplace",
     "gaussian",
     "coarse laplace",
-    "hierarchy",
+    "hierarchy, its own kind",
     "staircase, two dimensions",
     "lattice_laplace l1",
     "lattice_rows",
