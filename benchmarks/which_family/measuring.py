@@ -52,8 +52,11 @@ class Measured:
 
 
 def ways(problem: Problem) -> list[FamilyRun]:
-    """Every family that serves the problem, baselines too, with each of its choices but a part of another one."""
-    served = [family for family in chosen_families() if family.serves(problem) and family.concerns(problem)]
+    """Every family of the problem's own notion that serves it, baselines too, with each of its choices but a part of another
+    one. Noise that keeps a stronger promise, which weaker notions take as well, is left out there."""
+    proven = {"pure": lambda family: family.notion == "pure", "approximate": lambda family: family.with_delta}
+    own = filter(proven.get(problem.notion, lambda family: family.notion == problem.notion), chosen_families())
+    served = [family for family in own if family.serves(problem) and family.concerns(problem)]
     found = runs_for([family for family in served if not family.on_request], problem)
     return [way for way in found if way.options.get("search", True)]
 

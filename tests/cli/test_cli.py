@@ -240,8 +240,7 @@ def test_no_mechanism_is_exit_code_3(folder: Path, capsys: pytest.CaptureFixture
         out.count("budget 0") == out.count("\n| ") - 3
     )  # every row but the head and laplace_joint, which misses the records first
     (folder / "towns.csv").write_text(TOWNS)
-    (folder / "problem.toml").write_text(PROBLEM + '[problem]\nnotion = "zcdp"\n')
-    assert run(capsys, "design", folder / "problem.toml", "--family", "laplace")[0] == 3
+    assert run(capsys, "design", folder / "problem.toml", "--family", "gaussian")[0] == 3
 
 
 BAD_ARGUMENTS: list[tuple[list[str], int, str]] = [

@@ -83,8 +83,9 @@ def test_what_cannot_be_answered_is_refused(problem: Path, capsys: pytest.Captur
     for arguments, words in ((["--step", "7"], "step"), (["--plot", "c.tiff9"], "plot"), (["--family", "x"], "family")):
         code, _, err = run(capsys, "budget", problem, *arguments)
         assert code == 2 and words in err
-    code, _, err = run(capsys, "budget", problem, "--family", "laplace")
-    assert code == 3 and "pure" in err
+    problem.write_text(PROBLEM.replace("mu = 1", "epsilon = 1").replace('notion = "zcdp"', 'notion = "pure"'))
+    code, _, err = run(capsys, "budget", problem, "--family", "gaussian")
+    assert code == 3 and "zcdp" in err
 
 
 REPORT = """kind = "own_report"

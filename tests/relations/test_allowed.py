@@ -65,9 +65,9 @@ def test_the_error_of_interpolated_lengths_is_stated_and_where_none_is_interpola
 
 @pytest.mark.parametrize("name", RELATIONS)
 def test_more_pairs_than_can_be_scanned_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allowed, "MOST_ELEMENTS", RELATIONS[name].size)
+    monkeypatch.setattr(allowed, "MOST_ELEMENTS_WITH_DELTA", RELATIONS[name].size)
     assert AllowedLengths(RELATIONS[name], ALLOWANCES[1]).size == RELATIONS[name].size
-    monkeypatch.setattr(allowed, "MOST_ELEMENTS", RELATIONS[name].size - 1)
+    monkeypatch.setattr(allowed, "MOST_ELEMENTS_WITH_DELTA", RELATIONS[name].size - 1)
     with pytest.raises(InvalidProblem, match=rf"every pair of {RELATIONS[name].size} elements"):
         AllowedLengths(RELATIONS[name], ALLOWANCES[1])
 

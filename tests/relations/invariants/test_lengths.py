@@ -406,7 +406,7 @@ def test_changes_of_very_many_records_are_counted_without_a_list(records: int) -
 def test_no_change_is_looked_for_among_more_multisets_than_are_held(monkeypatch):
     """Eight elements are nine multisets of one record at most, however few the statistics are."""
     statistics = np.array([[1, 1, 1, 1, 1, 1, 1, 1], [1, 1, 2, 4, 8, 16, 32, 64]])
-    monkeypatch.setattr(bounded, "SMALL", 9)
+    monkeypatch.setattr(bounded, "MOST_SEARCHED_MULTISETS", 9)
     (change, same) = bounded._some_changes(statistics, 1)
     assert sorted(change.items()) in ([(0, -1), (1, 1)], [(0, 1), (1, -1)]) and same == change
     monkeypatch.setattr(bounded, "MOST_SEARCHED_MULTISETS", 8)
