@@ -98,8 +98,8 @@ class CountedTree:
 
 def design_tree(problem: Problem) -> AdditiveMechanism | HierarchyMechanism:
     """The tree of counts of least squared error that the search found, for one budget of all changes of a record; under other
-    relations its rates are kept in proportion. Nested counts of more numbers than `MOST_TREE_ENTRIES` are never written out;
-    `DesignFailed` for other queries of so many."""
+    relations its rates are kept in proportion. Above `WRITTEN_OUT` entries it is never written out, where budgets are simple;
+    `DesignFailed` for queries of more entries than `MOST_TREE_ENTRIES` that are no ranges."""
     budget = _budget(problem)
     least = min(budget, STEEPEST)
     counts = _tree(problem, least)
@@ -188,8 +188,8 @@ def own_tree(problem: Problem) -> CountedTree | None:
 
 
 def has_best_tree(problem: Problem) -> bool:
-    """Whether many queries are nested counts, under one budget for all changes of a record: the search of their own tree then
-    reaches what no search over other queries does."""
+    """Whether many queries are nested counts, under one budget for all changes of a record: the default then searches their
+    own tree, and no other queries."""
     return _concerns(problem) and own_tree(problem) is not None
 
 

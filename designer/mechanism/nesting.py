@@ -23,7 +23,7 @@ from designer.problem.relation import Indices
 from solvers.trees import Posterior, Tree, leaf_weights, precision
 
 TERMS, BOUNDED, MOST_TERMS = 2**10, 2**16, 10**8  # of characteristic functions: about 6 s
-FAINT, LOST = 1e-13, 1e-12  # of the largest factor: parts that are bounded, up to this probability
+FAINT, LOST = 1e-13, 1e-6  # of the largest factor: parts that are bounded, up to this share of the probability
 LOOKED_AT = 2**22  # queries times counts up to which every part of every answer is looked at
 TRIED = 400  # slopes at which a bound of moments is looked at
 
@@ -100,7 +100,7 @@ class Nesting(Immutable):
             sums = weighted @ _incidence(place, len(ups))
             found += own.multiply(own).tocsr() @ held.alone[nodes] - sums.multiply(sums).tocsr() @ (1 / held.below[ups])
             level = self.tree.levels[int(self.tree.depth[ups[0]])]
-            heights = sums.multiply(1 / held.below[ups][None, :]).tocsr() @ _placed(np.searchsorted(level, ups), len(level))
+            heights = sums.multiply(1 / held.below[ups][None, :]).tocsr() @ _incidence(np.searchsorted(level, ups), len(level))
         root = columns[:, [0]].toarray()[:, 0] + (0.0 if heights is None else heights.toarray()[:, 0])
         return frozen(np.maximum(found, 0.0) + root**2 * held.alone[0])
 
@@ -222,16 +222,16 @@ class Nesting(Immutable):
 
 def _margin(factors: Floats, rates: Floats, beyond: float) -> float:
     """The margin of a sum of the noise of all groups, (R,), parts that are equal to twelve digits taken together, and what that
-    may move it by: no noise is beyond `log(2 R / lost) / rate + 1`, but with the probability `LOST`."""
+    may move it by: no noise is beyond `log(2 R / lost) / rate + 1`, but with the probability `lost`."""
     from solvers.programs.tails import geometric_margin
 
-    kept = factors > FAINT * factors.max()
+    kept, lost = factors > FAINT * factors.max(), LOST * beyond
     mantissas, powers = np.frexp(factors[kept])
     rounded = np.ldexp(np.rint(mantissas * 2.0**40), powers - 40)
     pairs, times = np.unique(np.column_stack([rounded, rates[kept]]), axis=0, return_counts=True)
-    farthest = np.log(2 * len(factors) / LOST) / rates + 1
+    farthest = np.log(2 * len(factors) / lost) / rates + 1
     rest = factors[~kept] @ farthest[~kept] + 2.0**-40 * (factors[kept] @ farthest[kept])
-    return geometric_margin(pairs[:, 0], pairs[:, 1], times.astype(np.float64), beyond - LOST) + float(rest)
+    return geometric_margin(pairs[:, 0], pairs[:, 1], times.astype(np.float64), beyond - lost) + float(rest)
 
 
 def _largest_moved(tree: Tree, held: Posterior, known: Floats) -> Floats:
@@ -248,7 +248,6 @@ def _largest_moved(tree: Tree, held: Posterior, known: Floats) -> Floats:
     widest = np.zeros(len(tree.parent))  # the same of the children of a node, times the squares of their own variances
     np.maximum.at(widest, tree.parent[1:], held.alone[1:] ** 2 * below[1:])
     count = len(tree.parent)
-    found = np.zeros(count)
     beta = held.alone.copy()
     for nodes in tree.levels[1:]:
         up = tree.parent[nodes]
@@ -278,16 +277,11 @@ def _largest_moved(tree: Tree, held: Posterior, known: Floats) -> Floats:
     return found
 
 
-def _incidence(place: Indices, ups: int) -> Any:
-    """(n, ups), a one where a node has its parent."""
+def _incidence(place: Indices, size: int) -> Any:
+    """(n, size), a one at the place of each."""
     from scipy.sparse import csr_array
 
-    return csr_array((np.ones(len(place)), place, np.arange(len(place) + 1)), shape=(len(place), ups))
-
-
-def _placed(place: Indices, size: int) -> Any:
-    """(n, size), a one at the place of each."""
-    return _incidence(place, size)
+    return csr_array((np.ones(len(place)), place, np.arange(len(place) + 1)), shape=(len(place), size))
 
 
 def tree_of(groups: Matrix) -> tuple[Tree, Indices, Indices]:

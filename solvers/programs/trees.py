@@ -146,9 +146,7 @@ class NodeSums:
             nodes, cost, above = tree.levels[depth], self.costs[row], tree.parent[tree.levels[depth]]
             off, over = heights[depth] - mean[up], known / safe[upper]
             shared_cost = self.costs[upper_row] * mean
-            rest = np.bincount(upper, shared_cost * mean, minlength=size) - 2 * np.bincount(
-                upper, shared_cost * over, minlength=size
-            )
+            rest = np.bincount(upper, shared_cost * (mean - 2 * over), minlength=size)
             own = np.bincount(node, cost * (off**2 - mean[up] ** 2 + 2 * over[up] * heights[depth]), minlength=size)
             moved[nodes] = alone[nodes] ** 2 * (own[nodes] + rest[above] + moved[above] / safe[above] ** 2)
             known = alone[node] * (off + over[up])
@@ -204,7 +202,7 @@ def line(size: int, fan: int) -> Tree:
 
 def with_equal_leaves_merged(tree: Tree, costs: Array) -> tuple[Tree, Places]:
     """The tree in which one leaf stands for all leaves of a node that cost the same, and the node of it, (V,), that stands for
-    each: by convexity they have the same rate in the best design, whichever other nodes are measured."""
+    each: all leaves of a node have what the nodes above them leave of the budget, so the same rate."""
     leaf = ~tree.inner
     kinds = np.unique(costs, return_inverse=True)[1].ravel()
     key = np.where(leaf, tree.parent * (int(kinds.max()) + 1) + kinds, -1 - np.arange(len(costs)))

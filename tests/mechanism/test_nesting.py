@@ -102,3 +102,9 @@ def test_groups_that_are_not_nested_and_queries_that_are_no_sums_of_them_are_ref
 def test_a_group_that_is_measured_twice_counts_with_both() -> None:
     twice = Nesting.of(described_rows(np.array([[1.0, 1], [1, 1]])), np.array([0.5, 1.0]), np.ones((1, 2)))
     assert twice.variances[0] == pytest.approx(1 / (precision(np.array([0.5])) + precision(np.array([1.0])))[0])
+
+
+def test_margins_of_the_rarest_probabilities_are_numbers() -> None:
+    nested = Nesting.of(described_rows(np.vstack([np.ones(3), np.eye(3)])), np.array([0.3, *[0.7] * 3]), np.eye(3))
+    rising = [nested.margins(beyond)[0] for beyond in (1e-2, 1e-9, 1e-13, 1e-15)]
+    assert all(np.isfinite(rising)) and rising == sorted(rising) and rising[-1] > 40
