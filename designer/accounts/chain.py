@@ -22,7 +22,7 @@ from designer.base.arrays import Immutable
 from designer.base.checks import assign, shown
 from designer.base.display import one_line, printed
 from designer.base.errors import InvalidLedger, InvalidProblem
-from designer.base.json_text import canonical, utc_text
+from designer.base.json_text import canonical, require_period, utc_text
 from designer.base.version import VERSION
 from designer.certificate.guarantee import Guarantee
 from designer.limits import MOST_LEDGER_TEXT_CHARACTERS, MOST_NAME_CHARACTERS
@@ -162,6 +162,38 @@ KINDS = {
     "abandoned": {"dataset", "reservation"},
     "summed": {"standings"},
 }
+OPTIONAL = {"reserved": {"period", "replaces"}}  # keys that an entry of a kind may have, too
+
+
+@dataclass(frozen=True)
+class Edition(Immutable):
+    """What a release is among those of its data set. period: what its data are about, as `require_period` reads it. replaces:
+    the number of the entry that recorded the release that this one corrects; what that one cost stays spent."""
+
+    period: str | None = None
+    replaces: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.period is not None:
+            require_period(self.period)
+        if self.replaces is not None and (type(self.replaces) is not int or self.replaces < 1):
+            raise InvalidProblem(
+                f"replaces: {shown(self.replaces)} is no number of an entry; give that which a release names (ledger.entry).",
+                value=self.replaces,
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data of an entry: what is said, and nothing else."""
+        said = {"period": self.period, "replaces": self.replaces}
+        return {key: value for key, value in said.items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Edition:
+        """From the content of an entry that reserves."""
+        return cls(data.get("period"), data.get("replaces"))
+
+
+PLAIN = Edition()  # of no period, correcting nothing
 
 
 @dataclass(frozen=True)
@@ -233,8 +265,11 @@ def entry_raised(dataset: str, allowance: DatasetTerms, reason: str) -> dict[str
     return {"kind": "raised", "dataset": dataset, **allowance.to_dict(), "reason": reason}
 
 
-def entry_reserved(dataset: str, expense: Expense, guarantee: Guarantee, row: RowUnit) -> dict[str, Any]:
-    """The entry of an expense: what it is, with the sentences of its guarantee, and what one row is said to be."""
+def entry_reserved(
+    dataset: str, expense: Expense, guarantee: Guarantee, row: RowUnit, edition: Edition = PLAIN
+) -> dict[str, Any]:
+    """The entry of an expense: what it is, with the sentences of its guarantee, what one row is said to be, and of which period
+    it is."""
     rows = None if row == RowUnit() else row.declared()
     return {
         "kind": "reserved",
@@ -242,6 +277,7 @@ def entry_reserved(dataset: str, expense: Expense, guarantee: Guarantee, row: Ro
         "expense": expense.to_dict(),
         "guarantee": guarantee.to_dict(),
         "rows": rows,
+        **edition.to_dict(),
     }
 
 
@@ -264,10 +300,15 @@ def require_known(entries: Sequence[Entry]) -> None:
     """`InvalidLedger` where an entry is of no kind of the list, or has other keys than its kind."""
     for entry in entries:
         kind = entry.content.get("kind")
-        if not isinstance(kind, str) or kind not in KINDS or set(entry.content) != COMMON | KINDS[kind]:
+        if not isinstance(kind, str) or kind not in KINDS or _keys_of(entry, kind) != COMMON | KINDS[kind]:
             raise InvalidLedger(
                 f"ledger: entry {entry.number} is of no kind that this program writes ({shown(kind)}); use a later version."
             )
+
+
+def _keys_of(entry: Entry, kind: str) -> set[str]:
+    """Its keys, without those that its kind may have or not."""
+    return set(entry.content) - OPTIONAL.get(kind, set())
 
 
 def require_opened(first: Entry) -> str:

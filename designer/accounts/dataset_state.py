@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
-from designer.accounts.chain import RESTORE, DatasetTerms, Entry
+from designer.accounts.chain import RESTORE, DatasetTerms, Edition, Entry
 from designer.accounts.composition.cost_record import Expense, Spent
 from designer.accounts.totals import Total, decimal_text
 from designer.base.arrays import Immutable
@@ -242,13 +242,18 @@ def _excess(total: Total, after: Spent) -> str:
 class Reserve(Immutable):
     """The expense of one release. state: "reserved" until its end is known, then "released" or "abandoned"; it counts in each.
 
-    output: the hash of what was released.
+    end: the entry that says so; of what was released, it has the hash.
     """
 
     entry: Entry
     expense: Expense
     state: str = "reserved"
-    output: str | None = None
+    end: Entry | None = None
+
+    @property
+    def edition(self) -> Edition:
+        """Of which period it is, and which release it corrects."""
+        return Edition.from_dict(self.entry.content)
 
     @property
     def row(self) -> RowUnit:
@@ -295,6 +300,25 @@ class Balance(Immutable):
         """What all of it costs together."""
         return self.standing.spent
 
+    @cached_property
+    def replaced(self) -> dict[int, int]:
+        """The numbers of the entries that recorded releases which later ones correct, each with that of the later one."""
+        return {
+            reserve.edition.replaces: reserve.end.number
+            for reserve in self.reserves
+            if reserve.edition.replaces is not None and reserve.state == "released" and reserve.end is not None
+        }
+
+    @property
+    def periods(self) -> dict[str, tuple[Reserve, ...]]:
+        """The releases that name a period, by it, in the order of time as far as periods of one kind have one."""
+        named = sorted({reserve.edition.period for reserve in self.reserves if reserve.edition.period is not None})
+        return {period: tuple(r for r in self.reserves if r.edition.period == period) for period in named}
+
+    def is_replaced(self, reserve: Reserve) -> bool:
+        """Was what was released corrected by a later release?"""
+        return reserve.end is not None and reserve.end.number in self.replaced
+
     def require_kept(self) -> None:
         """`InvalidLedger` where what was reserved under an allowance is more than it covered."""
         ends = [count for count, _ in self.history[1:]] + [len(self.reserves)]
@@ -317,7 +341,14 @@ class Balance(Immutable):
                 notion: None if value is None else str(value) for notion, value in self.total.left(self.spent.total).items()
             },
             "reserves": [
-                {"entry": r.entry.number, "state": r.state, "fingerprint": r.expense.fingerprint} for r in self.reserves
+                {
+                    "entry": r.entry.number,
+                    "state": r.state,
+                    "fingerprint": r.expense.fingerprint,
+                    **r.edition.to_dict(),
+                    **({"replaced_by": self.replaced[r.end.number]} if r.end and self.is_replaced(r) else {}),
+                }
+                for r in self.reserves
             ],
         }
 
@@ -368,4 +399,4 @@ def _end(reserves: dict[int, Reserve], entry: Entry) -> None:
     reserve = reserves.get(place) if type(place) is int else None
     if reserve is None or reserve.state != "reserved":
         raise InvalidLedger(f"ledger: entry {entry.number} ends the reservation {shown(place)}, which is not open. {RESTORE}")
-    reserves[place] = Reserve(reserve.entry, reserve.expense, entry.kind, entry.content.get("output"))
+    reserves[place] = Reserve(reserve.entry, reserve.expense, entry.kind, entry)

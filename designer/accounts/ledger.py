@@ -19,8 +19,10 @@ from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
 from designer.accounts.chain import (
+    PLAIN,
     RESTORE,
     DatasetTerms,
+    Edition,
     Entry,
     dataset_name,
     entry_abandoned,
@@ -379,10 +381,13 @@ class DataSet:
         unit: str | None = None,
         entity: str | None = None,
         rows_per_entity: int | None = None,
+        period: str | None = None,
+        replaces: int | None = None,
     ) -> Recorded[AnyRelease]:
         """What `mechanism.release(data)` publishes, once its expense was reserved, and recorded before it is handed out.
 
-        unit, entity, rows_per_entity: of records, as there; an entity costs what its rows cost together. Raises `OverTotal`
+        unit, entity, rows_per_entity: of records, as there; an entity costs what its rows cost together. period, replaces: as
+        for `designer.accounts.chain.Edition`. Raises `OverTotal`
         before the data are touched where the total does not cover it, and what `mechanism.check` raises before anything is
         reserved.
         """
@@ -390,7 +395,11 @@ class DataSet:
         rows = {"unit": unit, "entity": entity, "rows_per_entity": rows_per_entity}
         stated: dict[str, Any] = {name: given for name, given in rows.items() if given is not None}
         return self._recorded(
-            mechanism, row, lambda: mechanism.release(data, **stated), lambda: mechanism.check(data, **stated)
+            mechanism,
+            row,
+            lambda: mechanism.release(data, **stated),
+            lambda: mechanism.check(data, **stated),
+            Edition(period, replaces),
         )
 
     def reserve(
@@ -399,20 +408,27 @@ class DataSet:
         row: RowUnit | None = None,
         files: Sequence[Path] = (),
         ready: Callable[[], object] = lambda: None,
+        edition: Edition = PLAIN,
     ) -> Reservation:
         """For releases that are made by hand: `with people.reserve(mechanism) as reservation`, and within it
         `reservation.record(document)`, whose result alone may be shown.
 
         row: what one row is, for records. files: those of the data, which are compared where their content was stated. ready:
         looks at what is public of the data, such as the names of columns, and raises where they do not fit; called when the
-        ledger has agreed and before it records anything, while other processes wait. No file is opened earlier.
+        ledger has agreed and before it records anything, while other processes wait. No file is opened earlier. edition: the
+        period of the release, and which earlier one it corrects.
         """
-        return Reservation(self, mechanism, row or RowUnit(), files, ready)
+        return Reservation(self, mechanism, row or RowUnit(), files, ready, edition=edition)
 
     def _recorded(
-        self, mechanism: Any, row: RowUnit, release: Callable[[], AnyRelease], check: Callable[[], None]
+        self,
+        mechanism: Any,
+        row: RowUnit,
+        release: Callable[[], AnyRelease],
+        check: Callable[[], None],
+        edition: Edition,
     ) -> Recorded[AnyRelease]:
-        with Reservation(self, mechanism, row, (), check=check) as reservation:
+        with Reservation(self, mechanism, row, (), check=check, edition=edition) as reservation:
             made = release()
             document = reservation.record(release_document(mechanism, made))
         return Recorded(made, document)
@@ -433,7 +449,9 @@ class Reservation:
         files: Sequence[Path],
         ready: Callable[[], object] = lambda: None,
         check: Callable[[], None] | None = None,
+        edition: Edition = PLAIN,
     ) -> None:
+        self.edition = edition
         self.dataset, self.row, self.files, self.ready = dataset, row, files, ready
         self.check = partial(require_unchanged, mechanism) if check is None else check
         self.expense = _expense(mechanism, row)
@@ -452,11 +470,32 @@ class Reservation:
             if standing != known:
                 standing.require_room(self.expense, self.row)
             require_content(standing.terms.content, self.files, self.dataset.ledger.id)
+            self._require_replaceable(rows)
             self.ready()
-            return [entry_reserved(self.dataset.name, self.expense, self.guarantee, self.row)]
+            return [entry_reserved(self.dataset.name, self.expense, self.guarantee, self.row, self.edition)]
 
         (self.entry,) = self.dataset.ledger.append(build)
         return self
+
+    def _require_replaceable(self, rows: Rows) -> None:
+        """`InvalidProblem` where what this release is to correct was not released from these data, or is corrected already."""
+        if (number := self.edition.replaces) is None:
+            return
+        recorded = rows.entry(number) if number <= rows.number else None
+        if recorded is None or recorded.kind != "released" or recorded.content["dataset"] != self.dataset.name:
+            raise InvalidProblem(
+                f"replaces: entry {number} records no release of {shown(self.dataset.name)}; give the number that the release "
+                'says it was recorded as ("entry").',
+                value=number,
+            )
+        later = rows.after(recorded)
+        failed = {entry.content["reservation"] for entry in later if entry.kind == "abandoned"}
+        for entry in later:
+            if entry.kind == "reserved" and entry.content.get("replaces") == number and entry.number not in failed:
+                raise InvalidProblem(
+                    f"replaces: entry {number} is replaced already, by the release of entry {entry.number}; correct that one.",
+                    value=number,
+                )
 
     def _with_room(self) -> DataSetState:
         """What the data set stood at when this object last read its file, or stands at now; where neither has room, refused.
@@ -475,14 +514,14 @@ class Reservation:
 
     def record(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """The document of a release, its hash recorded, with where: the identifier of the ledger, the numbers of the
-        reservation and of this entry, and the head, which is the hash of this entry. A seal is made anew.
+        reservation and of this entry, the head, which is the hash of this entry, and its edition. A seal is made anew.
 
         document: of `designer.files.releases.release_document`, or any plain data that stand for what will be shown.
         """
         made = self._ended(lambda place: entry_released(self.dataset.name, place, output_hash(document)))
         self.recorded = True
         where = {"id": self.dataset.ledger.id, "dataset": self.dataset.name, "reservation": self._place.number}
-        told = {**document, "ledger": {**where, "entry": made.number, "head": made.hash}}
+        told = {**document, "ledger": {**where, "entry": made.number, "head": made.hash, **self.edition.to_dict()}}
         return sealed(told) if "seal" in document else told
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

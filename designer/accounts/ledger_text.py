@@ -9,7 +9,7 @@ from typing import Any
 from designer.accounts.chain import Entry
 from designer.accounts.check import Checked
 from designer.accounts.composition.cost_record import Spent
-from designer.accounts.dataset_state import SCOPED, Balance, figures
+from designer.accounts.dataset_state import SCOPED, Balance, Reserve, figures
 from designer.accounts.ledger import Forecast
 from designer.accounts.totals import Total, decimal_text
 from designer.base.display import counted, printed
@@ -26,6 +26,7 @@ def balance_lines(balance: Balance) -> list[str]:
     return [
         f"{printed(balance.name)}: total {balance.total.to_text()}; may be unprotected: {unprotected}",
         *_line("releases", ", ".join(came) or "none"),
+        *(line for period, made in balance.periods.items() for line in _line(period, _of_period(balance, made))),
         *_line("protects", balance.spent.unit),
         *_line("spent", cost_text(balance.spent, balance.total)),
         *_line("left", left_text(balance.total, balance.spent.total)),
@@ -33,6 +34,12 @@ def balance_lines(balance: Balance) -> list[str]:
 
 
 STATES = {"released": "released", "abandoned": "abandoned (spent)", "reserved": "open or interrupted (spent)"}
+
+
+def _of_period(balance: Balance, made: tuple[Reserve, ...]) -> str:
+    """How many releases a period has, and how many of them were corrected."""
+    replaced = sum(map(balance.is_replaced, made))
+    return counted(len(made), "release") + (f", {replaced} of them replaced (spent)" if replaced else "")
 
 
 def _line(name: str, words: str) -> list[str]:
@@ -78,7 +85,8 @@ def _gist(entry: Entry) -> str:
         reason = f", because: {printed(content['reason'])}" if entry.kind == "raised" else ""
         return f"total {Total.from_dict(content['total']).to_text()}{reason}"
     if entry.kind == "reserved":
-        return f"{printed(content['expense']['format'])} {printed(content['expense']['fingerprint'])}"
+        edition = "".join(f", {name} {content[name]}" for name in ("period", "replaces") if name in content)
+        return f"{printed(content['expense']['format'])} {printed(content['expense']['fingerprint'])}{edition}"
     if entry.kind == "opened":
         return printed(content["software"])
     if entry.kind == "summed":

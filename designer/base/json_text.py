@@ -203,6 +203,20 @@ def utc_text(time: datetime | None = None) -> str:
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"  # strftime pads no year
 
 
+PERIOD = "[0-9]{4}(-(S[12]|Q[1-4]|W(0[1-9]|[1-4][0-9]|5[0-3])|(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?))?"
+
+
+def require_period(text: object) -> str:
+    """A period that data are about, as SDMX and ISO 8601 write it: a year, half, quarter, month, week or day.
+
+    >>> require_period("2026-Q3")
+    '2026-Q3'
+    """
+    if not isinstance(text, str) or not re.fullmatch(PERIOD, text):
+        raise InvalidProblem(f"period: {shown(text)} is none; write 2026, 2026-S1, 2026-Q3, 2026-09, 2026-W38 or 2026-09-14.")
+    return text
+
+
 def is_utc_text(text: object) -> bool:
     """Whether a value from a file is a time of this form."""
     if not isinstance(text, str) or not re.fullmatch(UTC_TIME, text):

@@ -24,6 +24,9 @@ def add_recording_options(made: argparse.ArgumentParser) -> None:
     """For a release: where it is recorded, and in whose name."""
     made.add_argument("--ledger", type=Path, help="reserve the budget in this ledger first, and record what is released")
     made.add_argument("--dataset", help="the data set of the ledger that the data are")
+    made.add_argument("--period", help="what the data are about, such as 2026 or 2026-Q3, for the ledger")
+    corrects = "the entry that recorded the release which this one corrects; what that one cost stays spent"
+    made.add_argument("--replaces", type=int, metavar="ENTRY", help=corrects)
     add_who(made)
 
 
@@ -51,14 +54,19 @@ def recorded(
     files: the data, whose content is compared where the ledger knows it. ready: looks at their names of columns, once the
     ledger has agreed. key: signs the entries, too.
     """
+    from designer.accounts.chain import Edition
+
     if options.ledger is None:
-        if options.dataset is not None or options.who is not None:
-            raise InvalidProblem("--dataset, --who: belong to a ledger, and none is given; add --ledger FILE.")
+        if any(getattr(options, name) is not None for name in ("dataset", "who", "period", "replaces")):
+            raise InvalidProblem(
+                "--dataset, --who, --period, --replaces: belong to a ledger, and none is given; add --ledger FILE."
+            )
         ready()
         released = release()
         return released, release_document(mechanism, released)
     row = RowUnit(entity=options.entity, rows_per_entity=options.rows_per_entity)
-    with dataset_of(options, key).reserve(mechanism, row, files, ready) as reservation:
+    edition = Edition(options.period, options.replaces)
+    with dataset_of(options, key).reserve(mechanism, row, files, ready, edition) as reservation:
         released = release()
         return released, reservation.record(release_document(mechanism, released))
 
@@ -69,7 +77,10 @@ def recorded_lines(document: Mapping[str, Any]) -> list[str]:
     if not where:
         return []
     place = f"entry {where['entry']} of ledger {where['id']}, data set {printed(where['dataset'])}"
-    return ["", f"Recorded:      {place}", f"Head:          {where['head']}"]
+    edition = [f"Period:        {where['period']}"] if "period" in where else []
+    if "replaces" in where:
+        edition.append(f"Replaces:      the release of entry {where['replaces']}; what that one cost stays spent")
+    return ["", f"Recorded:      {place}", *edition, f"Head:          {where['head']}"]
 
 
 def dataset_of(options: argparse.Namespace, key: SigningKey | None) -> DataSet:

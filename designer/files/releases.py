@@ -20,7 +20,7 @@ from typing import Any
 from designer.base.checks import shown
 from designer.base.display import printed
 from designer.base.errors import InvalidProblem, InvalidSpec
-from designer.base.json_text import UTC_TIME, canonical, is_utc_text, plain, readable_text, require_keys, utc_text
+from designer.base.json_text import PERIOD, UTC_TIME, canonical, is_utc_text, plain, readable_text, require_keys, utc_text
 from designer.base.output import write_whole
 from designer.base.progress import step
 from designer.base.schema import (
@@ -52,7 +52,9 @@ ENTRY = Named(
     "ledger_entry",
     record(
         {"id": text("^[0-9a-f]{32}$"), "dataset": text(), "reservation": COUNT, "entry": COUNT, "head": HASH},
-        note="Where a ledger recorded this: its identifier, the data set, the numbers of two entries, the hash of the second.",
+        {"period": text(f"^{PERIOD}$"), "replaces": COUNT},
+        note="Where a ledger recorded this: its identifier, the data set, the numbers of two entries, the hash of the second, "
+        "the period of the data, and the entry of the release that this one corrects.",
     ),
 )
 REQUIRED: ReleaseKeys = {
@@ -278,10 +280,12 @@ def _require_frame(given: Mapping[str, Any]) -> None:
 def _require_entry(entry: Any) -> None:
     if entry is None:
         return
-    require_keys(entry, keys(ENTRY), "ledger")
-    numbers = [entry[key] for key in ("reservation", "entry")]
-    patterns = {"id": "[0-9a-f]{32}", "head": "[0-9a-f]{64}", "dataset": "(?s).*"}
-    named = all(isinstance(entry[key], str) and re.fullmatch(pattern, entry[key]) for key, pattern in patterns.items())
+    editions = {"period", "replaces"} & set(entry) if isinstance(entry, dict) else set()
+    require_keys(entry, keys(ENTRY) | editions, "ledger")
+    numbers = [entry[key] for key in ("reservation", "entry", *(editions & {"replaces"}))]
+    patterns = {"id": "[0-9a-f]{32}", "head": "[0-9a-f]{64}", "dataset": "(?s).*", "period": PERIOD}
+    texts = {key: entry[key] for key in patterns if key in entry}
+    named = all(isinstance(text, str) and re.fullmatch(patterns[key], text) for key, text in texts.items())
     if not named or not all(type(number) is int and number >= 1 for number in numbers):
         raise InvalidSpec(
             f"ledger: {shown(entry)} is not what a ledger says of a release that it recorded; {RESTORE}", value=entry

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from designer.accounts.dataset_state import Balance, Reserve
 from designer.accounts.ledger_text import STATES, cost_text, left_text
 from designer.accounts.totals import Total
 from designer.audit.deep import UNSEEN
@@ -210,22 +211,48 @@ def spending(evidence: Evidence) -> tuple[PageSection, ...]:
     ]
     pieces: list[Piece] = [Entries(tuple(facts)), *_forecast(evidence)]
     pieces += _raises(seen)
+    pieces += _periods(balance)
     if balance.reserves:
         rows = [
             (
                 f"{r.entry.number}",
                 str(r.entry.content["time"]),
-                STATES[r.state],
+                r.edition.period or "",
+                STATES[r.state] + _corrections(balance, r),
                 _cost(r.expense.cost, total),
                 r.expense.fingerprint[:12],
             )
             for r in reversed(balance.reserves)
         ]
         shown, left_out = shown_rows(rows, "dp-designer ledger show has all.")
-        columns = ("Entry", "time", "state", "cost", "mechanism")
+        columns = ("Entry", "time", "period", "state", "cost", "mechanism")
         pieces.append(Sheet("Releases from these data, the last first", columns, shown, note=left_out))
     pieces += [Listing(tuple(map(named, seen.checked.notes)))] if seen.checked.notes else []
     return (PageSection("ledger", "What was spent of these data", tuple(pieces)),)
+
+
+def _corrections(balance: Balance, made: Reserve) -> str:
+    """Which release one replaces, and by which it is replaced."""
+    replaces = f", replaces entry {made.edition.replaces}" if made.edition.replaces is not None else ""
+    later = (
+        "" if made.end is None else f", replaced by entry {number}" if (number := balance.replaced.get(made.end.number)) else ""
+    )
+    return replaces + later
+
+
+def _periods(balance: Balance) -> list[Piece]:
+    """What the releases of each period cost together, where releases name one."""
+    told = [
+        (period, f"{len(made)}", f"{sum(map(balance.is_replaced, made))}", cost_text(costs, balance.total))
+        for period, made in balance.periods.items()
+        for costs in [balance.allowance.spent([reserve.expense for reserve in made])]
+    ]
+    if not told:
+        return []
+    shown, left_out = shown_rows(told, "dp-designer ledger show has all.")
+    columns = ("Period", "releases", "of them replaced", "cost together")
+    note = f"What a replaced release cost stays spent. {left_out}".strip()
+    return [Sheet("Releases by period of the data", columns, shown, frozenset({1, 2}), note)]
 
 
 def _raises(seen: SeenLedger) -> list[Piece]:

@@ -194,6 +194,23 @@ def test_who_loses_a_race_for_the_last_of_a_total_opens_no_file(tmp_path: Path, 
     assert not looked and len(people.ledger.entries()) == entries
 
 
+def test_periods_and_corrections_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    created(capsys, "--epsilon", "2", "--publishes", PUBLIC)
+    assert run(capsys, *RELEASE, "--period", "2026-Q3")[0] == 0
+    code, out, _ = run(capsys, *RELEASE, "--period", "2026-Q3", "--replaces", "4", "-o", "again.json")
+    assert code == 0 and "Period:        2026-Q3\n" in out and "Replaces:      the release of entry 4" in out
+    code, out, _ = run(capsys, "ledger", "show", "l", "--entries")
+    assert code == 0 and "2026-Q3:    2 releases, 1 of them replaced (spent)" in out and "period 2026-Q3, replaces 4" in out
+    code, out, _ = run(capsys, "report", "spec.json", "again.json", "--ledger", "l", "--dataset", "people", "-o", "p.html")
+    page = Path("p.html").read_text()
+    assert code == 0 and "Releases by period of the data" in page
+    assert "released, replaced by entry 6" in page and "released, replaces entry 4" in page
+    entries = len(Ledger("l").entries())
+    for wrong, words in ([["--period", "autumn"], "period: 'autumn' is none"], [["--replaces", "99"], "records no release"]):
+        code, out, err = run(capsys, *RELEASE, *wrong)
+        assert (code, out) == (2, "") and words in err and len(Ledger("l").entries()) == entries
+
+
 def test_names_of_columns_that_do_not_fit_cost_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     created(capsys)
     Path("counts.csv").write_text("a,b\n1,2\n")
@@ -204,8 +221,8 @@ def test_names_of_columns_that_do_not_fit_cost_nothing(folder: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--dataset", "people"], "--dataset, --who: belong to a ledger"),
-        (["--who", "Ada"], "--dataset, --who: belong to a ledger"),
+        (["--dataset", "people"], "--dataset, --who, --period, --replaces: belong to a ledger"),
+        (["--who", "Ada"], "--dataset, --who, --period, --replaces: belong to a ledger"),
         (["--ledger", "l"], "--dataset: is missing"),
         (["--ledger", "none", "--dataset", "people"], "none' is not there"),
         (["--ledger", "l", "--dataset", "firms"], "has no 'firms'"),
