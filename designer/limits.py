@@ -52,6 +52,10 @@ MOST_SEARCHED_MULTISETS = 1_000_000  # multisets among which one change is looke
 MOST_TRANSPORTED_RECORDS = 6  # records r moved at once: the cost is the best of r! assignments, each added up in rationals
 MOST_ROWS_PER_ENTITY = 1000  # rows of one entity; the loss grows with their square
 MOST_DECIMAL_DIGITS = 38  # digits of a decimal column, which DuckDB has
+MOST_CROSSED_CELLS = 2**22  # cells of a table written at all combinations of its categories: 30 MB of text
+MOST_SHEET_ROWS = 2**20  # rows of a sheet, which Excel has
+MOST_SHEET_CHARACTERS = 32_767  # characters of a cell, which Excel has
+LARGEST_SHEET_NUMBER = 10**15  # whole number of a cell; beyond, Excel keeps no further digits
 
 # Certificates and tradeoff functions
 MOST_SIMPLICES = 200_000  # simplices of a norm's unit ball: 4 x 4 tables have 68,000 (3 s), the time grows in proportion

@@ -266,7 +266,16 @@ def _places(table: AnswerTable, found: Intervals | None) -> list[int | None]:
         return [None] * len(table.keys)
     known = table.standard_errors
     spreads = (found.upper - found.lower) / 4 if known is None and found is not None else known
-    return [None if not 0 < s < math.inf else min(12, max(0, 1 - math.floor(math.log10(s)))) for s in _floats(spreads, table)]
+    return [noise_places(s) for s in _floats(spreads, table)]
+
+
+def noise_places(spread: float) -> int | None:
+    """The decimal places of two significant digits of the size of the noise, from 0 to 12; None where there is no such size.
+
+    >>> [noise_places(spread) for spread in (1234.0, 2.5, 0.03, 0.0)]
+    [0, 1, 3, None]
+    """
+    return min(12, max(0, 1 - math.floor(math.log10(spread)))) if 0 < spread < math.inf else None
 
 
 def _floats(spreads: Floats | None, table: AnswerTable) -> list[float]:

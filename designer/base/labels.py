@@ -76,9 +76,19 @@ def guarded(text: str) -> str:
     >>> print(guarded("a\x1b[31m\\b"), guarded("C:\\new"), guarded("\\x1b"))
     a\x1b[31m\\b C:\new \\x1b
     """
-    if _CONTROL.search(text) or _ESCAPED.search(text):
-        text = _CONTROL.sub(lambda found: _escape(found.group()), text.replace("\\", "\\\\"))
+    text = escaped(text)
     return f"'{text}" if _RUN.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def escaped(text: str) -> str:
+    r"""A text that no terminal obeys, and that XML can hold; different texts stay different.
+
+    >>> print(escaped("a\nb"), escaped("=1"))
+    a\x0ab =1
+    """
+    if _CONTROL.search(text) or _ESCAPED.search(text):
+        return _CONTROL.sub(lambda found: _escape(found.group()), text.replace("\\", "\\\\"))
+    return text
 
 
 def unguarded(text: str) -> str:
@@ -98,18 +108,27 @@ def _escape(character: str) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
-def as_csv(columns: Mapping[str, Any]) -> str:
-    """Columns by name, sequences of texts or arrays of numbers, all equally long, as CSV."""
-    fields = [_fields(column) for column in columns.values()]
-    rows = (",".join(row) for row in zip(*fields, strict=True))
-    return "\n".join([",".join(map(_quoted, columns)), *rows, ""])
+def as_csv(columns: Mapping[str, Any], delimiter: str = ",", decimal: str = ".", categories: int = 0) -> str:
+    """Columns by name, sequences of texts or arrays of numbers, all equally long, as CSV.
+
+    Parameters
+    ----------
+    columns : sequences of texts, or arrays of numbers.
+    delimiter : between two fields.
+    decimal : the decimal mark of numbers.
+    categories : how many columns, the first, keep a point as their decimal mark.
+    """
+    fields = [_fields(column, decimal if k >= categories else ".") for k, column in enumerate(columns.values())]
+    rows = (delimiter.join(row) for row in zip(*fields, strict=True))
+    return "\n".join([delimiter.join(map(_quoted, columns)), *rows, ""])
 
 
-def _fields(column: Sequence[Any]) -> list[str]:
+def _fields(column: Sequence[Any], decimal: str) -> list[str]:
     if isinstance(column, np.ndarray) and column.dtype.kind in "iu":
         return list(map(str, column.tolist()))
     if isinstance(column, np.ndarray) and column.dtype.kind == "f":
-        return [_number(value) for value in (column + 0.0).tolist()]
+        numbers = [_number(value) for value in (column + 0.0).tolist()]
+        return numbers if decimal == "." else [number.replace(".", decimal) for number in numbers]
     return list(map(_quoted, column))
 
 

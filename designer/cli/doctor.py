@@ -42,6 +42,7 @@ ADDS = {
     "hull": 'facets of hulls by cdd, for backend = "cdd"',
     "plot": "pictures (--plot)",
     "parquet": "Parquet files",
+    "xlsx": "tables of a release as an Excel workbook",
     "progress": "progress bars",
     "tables": "releases from tables of records (--table), by Ibis and DuckDB",
     "spark": "the same tables on Spark; needs Java as well",

@@ -40,9 +40,11 @@ from designer.files.data_files import (
     require_readable_histogram,
     require_records_file,
 )
+from designer.files.published_table import DIGITS
 from designer.files.releases import read_release
 from designer.files.signatures import SigningKey, sign_file
 from designer.files.table_files import TableOptions, negative_words, write_tables
+from designer.files.table_writers import FORMATS
 from designer.mechanism.caution_lines import cautions
 from designer.problem.histogram import REFUSE, Counts, Unlisted
 from designer.relations.records.row_unit import RowUnit
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
 
 
 TRIES = 100  # names for a release whose tables were not written
-OPTIONS = {"kind": "--format", "level": "--level", "consistent": "--consistent", "published": "--published"}
+OPTIONS = {name: f"--{'format' if name == 'kind' else name}" for name in ("kind", "level", "digits", "consistent", "published")}
 
 
 def add_tables(made: argparse.ArgumentParser) -> None:
@@ -84,7 +86,10 @@ def add_table_output(made: argparse.ArgumentParser) -> None:
 
 def add_table_options(made: argparse.ArgumentParser) -> None:
     """How tables are written."""
-    made.add_argument("--format", dest="kind", choices=["csv", "parquet"], help="of the tables (default csv)")
+    made.add_argument("--format", dest="kind", choices=list(FORMATS), help="of the tables (default csv)")
+    made.add_argument(
+        "--digits", choices=list(DIGITS), help="those that the noise leaves, or all (default: all in csv and parquet)"
+    )
     made.add_argument("--level", type=float, help=f"of the intervals (default {LEVEL})")
     made.add_argument(
         "--consistent",
@@ -113,7 +118,13 @@ def asked_tables(options: argparse.Namespace, mechanism: FrozenMechanism, inputs
         return None
     checked_folder(options.output, inputs=[*inputs, *_published_file(options)], replace=options.force)
     published = PublishedSums.of(read_table(options.published)) if options.published else None
-    made = TableOptions(options.kind or "csv", LEVEL if options.level is None else options.level, options.consistent, published)
+    made = TableOptions(
+        options.kind or "csv",
+        LEVEL if options.level is None else options.level,
+        options.consistent,
+        published,
+        options.digits,
+    )
     made.require(mechanism)
     return made
 

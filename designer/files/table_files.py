@@ -1,4 +1,4 @@
-"""A release as a folder of tables: one CSV or Parquet file for each table, the release itself, and what every column is.
+"""A release as a folder of tables in one of the formats of `table_writers`, the release itself, and what every column is.
 
 Everything but `release.json` is computed from it and from public numbers: who has the release and the spec makes the same
 files. docs/guides/tables_out.md says what a reader needs to know.
@@ -6,28 +6,29 @@ files. docs/guides/tables_out.md says what a reader needs to know.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from designer.base.answer_table import LEVEL, AnswerTable, NamedColumns, Tabular, numbers_of
-from designer.base.checks import probability, shown
+from designer.base.checks import meant, probability, shown
 from designer.base.display import in_markdown
 from designer.base.errors import InvalidProblem
-from designer.base.frames import frame_of
 from designer.base.json_text import readable_text
-from designer.base.labels import as_csv
+from designer.base.labels import listed_label
 from designer.base.output import INDEX, write_folder
 from designer.base.progress import track
 from designer.base.published_margins import PublishedSums
-from designer.base.version import installing_with
 from designer.certificate.agreement import AgreeingTables, Agreement
 from designer.certificate.frozen import FrozenMechanism, Released, below_by_noise
 from designer.files.kinds import KINDS
+from designer.files.published_table import DIGITS, Digits, Dimension, PublishedTable, with_noise_digits
+from designer.files.table_writers import FORMATS, TableFormat, free_name, sheet_names
 
 # Which releases can be made to agree, and by what: nonnegative, perhaps whole, tables with the published margins.
 
@@ -102,40 +103,58 @@ def agreeing_tables(
 TABLES_FORMAT = "dp-designer/tables"
 TABLES_VERSION = 1
 RELEASE, README = "release.json", "README.md"
-FileKind = Literal["csv", "parquet"]
-TABLE_KINDS = ("csv", "parquet")
 LONGEST_FILE = 80
-CSV_WORDS = (
-    "UTF-8, a header line, fields separated by commas, texts quoted, quotes in them doubled, lines ended by a line feed. "
-    "Control characters and those that turn text around are written as \\xHH or \\uHHHH; a text that holds one, or what looks "
-    "like one, has every backslash doubled. A text that a spreadsheet would run as a formula has an apostrophe before it, "
-    "which is no part of the name: take one away where a text begins with apostrophes and then = + - or @."
-)
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How tables are written: which files, with intervals of which level, and whether a column `consistent` stands beside the
-    answers: "integer", "nonnegative", or None. published: margins for it that the release does not hold."""
+    """How tables are written: in which format of `FORMATS`, with intervals of which level, and whether a column `consistent`
+    stands beside the answers: "integer", "nonnegative", or None.
 
-    kind: FileKind = "csv"
+    published: margins for it that the release does not hold. digits: "noise" or "all"; None for what the format has. labels: of
+    the codes of a column.
+    """
+
+    kind: str = "csv"
     level: float = LEVEL
     consistent: Literal["integer", "nonnegative"] | None = None
     published: PublishedSums | None = None
+    digits: Digits | None = None
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def require(self, mechanism: FrozenMechanism) -> None:
         """Refuse, before any data are touched, what cannot be written of releases of this mechanism."""
-        if self.kind not in TABLE_KINDS:
-            raise InvalidProblem(f"--format: {shown(self.kind)} is none; use one of {list(TABLE_KINDS)}.", value=self.kind)
+        one_of(self.kind, FORMATS, "--format").require()
+        if self.digits is not None:
+            one_of(self.digits, DIGITS, "--digits")
         probability(self.level, "--level")
-        if self.kind == "parquet":
-            _parquet_bytes({"tried": ["text"]})
         if mechanism.format == "dp-designer/selection":
             raise InvalidProblem("-o: a selection releases a choice and no numbers, so there are no tables; name a file.")
         if self.consistent is not None:
             require_agreement(mechanism, self.published)
         elif self.published is not None:
             raise InvalidProblem("--published: gives margins that tables are made to agree with; add --consistent integer.")
+
+    @property
+    def format(self) -> TableFormat:
+        """The format that is written."""
+        return FORMATS[self.kind]
+
+
+def one_of(value: str, known: Mapping[Any, Any], option: str) -> Any:
+    """What stands under a name; `InvalidProblem` with those there are where it is none.
+
+    Parameters
+    ----------
+    value : the name.
+    known : values by name.
+    option : by which it was given.
+    """
+    if value not in known:
+        raise InvalidProblem(
+            f"{option}: {shown(value)} is none; {meant(value, list(known))}use one of {list(known)}.", value=value
+        )
+    return known[value]
 
 
 def write_tables(
@@ -181,19 +200,52 @@ def files_of_tables(
     """The files of the tables one by one, names with contents, and at last their index and its words for readers."""
     tables = released.answer_tables()
     agreed = _agreed(mechanism, released, options)
-    names = file_names([table.name for table in tables], options.kind)
-    described = []
+    form, names = options.format, file_names([table.name for table in tables], options.format.suffix)
+    sheets = sheet_names([table.name for table in tables])
+    if form.joined:
+        names = [form.joined] * len(tables)
+    described, joined = [], []
     for k, (table, name) in enumerate(track(list(zip(tables, names, strict=True)), "writing tables")):
         units = _units(mechanism, released, table)
-        made = _with_units(_with_agreeing(numbers_of(table, options.level), agreed, k), units)
-        described.append(_described(table, name, made, units[0] if len(set(units)) == 1 else ""))
-        yield name, _content(made.columns, options.kind)
-    index = _index(mechanism, document, options, described, agreed, [RELEASE, README, *names, *more])
+        plain = _with_agreeing(numbers_of(table, options.level), agreed, k)
+        if (options.digits or form.digits) == "noise":
+            plain = with_noise_digits(plain)
+        made = _with_units(plain, units) if form.plain else plain
+        published = _published(table, made, units, options.labels, mechanism, document)
+        described.append(_described(published, name, sheets[k] if form.joined else ""))
+        if not form.plain:
+            published.require()
+        if form.joined:
+            joined.append(published)
+        else:
+            yield name, form.write([published])
+    if joined:
+        yield form.joined, form.write(joined)
+    index = _index(mechanism, document, options, described, agreed, [RELEASE, README, *dict.fromkeys(names), *more])
     yield README, _words(mechanism, released, index).encode()
     yield INDEX, readable_text(index).encode()
 
 
-def file_names(tables: Sequence[str], kind: str) -> list[str]:
+def _published(
+    table: AnswerTable,
+    made: NamedColumns,
+    units: Sequence[str],
+    labels: Mapping[str, Mapping[str, str]],
+    mechanism: FrozenMechanism,
+    document: Mapping[str, Any],
+) -> PublishedTable:
+    """The table with its codes and labels."""
+    codes = [[listed_label(key[place]) for key in table.keys] for place in range(len(table.columns))]
+    free = list(made.columns)[: len(table.columns)]
+    dimensions = tuple(
+        Dimension.of(name, own, labels.get(column, {})) for name, column, own in zip(free, table.columns, codes, strict=True)
+    )
+    keys = [*zip(*codes, strict=True)] if codes else [()] * len(table.keys)
+    status = ["" if there else "m" for there in np.isfinite(table.answers).tolist()]
+    return PublishedTable(table.name, made, dimensions, keys, units, status, mechanism.about, document["time"])
+
+
+def file_names(tables: Sequence[str], suffix: str) -> list[str]:
     """A file name for each table: its letters, digits, points, dashes and underscores; numbered where two would be the same.
 
     >>> file_names(["sex x age", "Sex/age", "release"], "csv")
@@ -208,7 +260,7 @@ def file_names(tables: Sequence[str], kind: str) -> list[str]:
             number += 1
             name = f"{plain}_{number}"
         taken.add(name.lower())
-        found.append(f"{name}.{kind}")
+        found.append(f"{name}.{suffix}")
     return found
 
 
@@ -236,7 +288,7 @@ def _with_agreeing(made: NamedColumns, agreed: AgreeingTables | None, place: int
 def _units(mechanism: FrozenMechanism, released: Released, table: AnswerTable) -> list[str]:
     """What the answers of a table are counted in, as the maker says of each query by its name; empty where nothing is said."""
     queries = getattr(released, "queries", ())
-    names = queries if len(queries) == len(table.answers) else (table.name,)
+    names = queries if len(queries) == len(table.answers) else (table.name,) * len(table.answers)
     return [mechanism.about.unit(name) for name in names]
 
 
@@ -244,27 +296,28 @@ def _with_units(made: NamedColumns, units: Sequence[str]) -> NamedColumns:
     """The same with a column of units behind the categories, where the answers have different ones."""
     if len(set(units)) < 2:
         return made
-    name = "unit"
-    while name in made.columns:
-        name = f"{name}_"
+    name = free_name("unit", list(made.columns))
     categories = dict(list(made.columns.items())[: made.categories])
     meanings = {**made.meanings, name: "What the answer is counted in, as the maker says."}
     return NamedColumns({**categories, name: list(units), **made.columns}, meanings, made.missing, made.categories + 1)
 
 
-def _described(table: AnswerTable, file: str, made: NamedColumns, unit: str) -> dict[str, Any]:
+def _described(table: PublishedTable, file: str, sheet: str) -> dict[str, Any]:
     """What the index says of a table."""
+    labels = {d.name: dict(zip(d.codes, d.labels, strict=True)) for d in table.dimensions if d.labelled}
     columns = [
         {
             "name": name,
-            "kind": "category" if place < made.categories else "number",
-            "meaning": made.meanings[name],
-            **({"unit": unit} if unit and place >= made.categories else {}),
+            "kind": "category" if place < table.made.categories else "number",
+            "meaning": table.made.meanings[name],
+            **({"labels": labels[name]} if name in labels else {}),
+            **({"unit": table.unit} if table.unit and place >= table.made.categories else {}),
         }
-        for place, name in enumerate(made.columns)
+        for place, name in enumerate(table.made.columns)
     ]
-    missing = [{"name": name, "reason": reason} for name, reason in made.missing.items()]
-    return {"name": table.name, "file": file, "rows": len(table.answers), "columns": columns, "missing": missing}
+    missing = [{"name": name, "reason": reason} for name, reason in table.made.missing.items()]
+    where = {"file": file, **({"sheet": sheet} if sheet else {})}
+    return {"name": table.name, **where, "rows": len(table.keys), "columns": columns, "missing": missing}
 
 
 def _index(
@@ -276,6 +329,7 @@ def _index(
     files: Sequence[str],
 ) -> dict[str, Any]:
     """The data dictionary."""
+    digits = options.digits or options.format.digits
     return {
         "format": TABLES_FORMAT,
         "version": TABLES_VERSION,
@@ -286,23 +340,11 @@ def _index(
         "level": options.level,
         "consistent": None if agreed is None else {"asked": options.consistent, "words": agreed.words},
         "tables": list(described),
-        "csv": CSV_WORDS if options.kind == "csv" else None,
+        "csv": options.format.words if options.format.plain and options.format.suffix == "csv" else None,
+        "file_format": {"name": options.kind, "words": options.format.words},
+        "digits": {"asked": digits, "words": DIGITS[digits]},
         "files": list(files),
     }
-
-
-def _content(columns: Mapping[str, Any], kind: FileKind) -> bytes:
-    return as_csv(columns).encode() if kind == "csv" else _parquet_bytes(columns)
-
-
-def _parquet_bytes(columns: Mapping[str, Any]) -> bytes:
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise InvalidProblem(f"--format: parquet needs pyarrow; {installing_with('parquet')}, or write csv.") from None
-    file = io.BytesIO()
-    parquet.write_table(frame_of(columns, "pyarrow"), file)
-    return file.getvalue()
 
 
 def _words(mechanism: FrozenMechanism, released: Released, index: Mapping[str, Any]) -> str:
@@ -319,7 +361,7 @@ def _words(mechanism: FrozenMechanism, released: Released, index: Mapping[str, A
         lines += [f"## {in_markdown(table['name'])}", "", f"`{table['file']}`, {table['rows']:,} rows.", ""]
         own = [note for note in all_notes if note not in shared]
         lines += [*own, ""] if own else []
-    return "\n".join([*lines, *([index["csv"], ""] if index["csv"] else [])])
+    return "\n".join([*lines, "## Format", "", index["file_format"]["words"], "", f"Digits: {index['digits']['words']}", ""])
 
 
 def _notes(table: Mapping[str, Any]) -> list[str]:
