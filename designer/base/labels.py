@@ -109,15 +109,8 @@ def _escape(character: str) -> str:
 
 
 def as_csv(columns: Mapping[str, Any], delimiter: str = ",", decimal: str = ".", categories: int = 0) -> str:
-    """Columns by name, sequences of texts or arrays of numbers, all equally long, as CSV.
-
-    Parameters
-    ----------
-    columns : sequences of texts, or arrays of numbers.
-    delimiter : between two fields.
-    decimal : the decimal mark of numbers.
-    categories : how many columns, the first, keep a point as their decimal mark.
-    """
+    """Columns by name, sequences of texts or arrays of numbers, all equally long, as CSV; the first `categories` of them have a
+    decimal point in any case."""
     fields = [_fields(column, decimal if k >= categories else ".") for k, column in enumerate(columns.values())]
     rows = (delimiter.join(row) for row in zip(*fields, strict=True))
     return "\n".join([delimiter.join(map(_quoted, columns)), *rows, ""])

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 TRIES = 100  # names for a release whose tables were not written
-OPTIONS = {name: f"--{'format' if name == 'kind' else name}" for name in ("kind", "level", "digits", "consistent", "published")}
+OPTIONS = {"kind": "--format"} | {name: f"--{name}" for name in ("level", "digits", "consistent", "published")}
 
 
 def add_tables(made: argparse.ArgumentParser) -> None:
@@ -118,13 +118,8 @@ def asked_tables(options: argparse.Namespace, mechanism: FrozenMechanism, inputs
         return None
     checked_folder(options.output, inputs=[*inputs, *_published_file(options)], replace=options.force)
     published = PublishedSums.of(read_table(options.published)) if options.published else None
-    made = TableOptions(
-        options.kind or "csv",
-        LEVEL if options.level is None else options.level,
-        options.consistent,
-        published,
-        options.digits,
-    )
+    level = LEVEL if options.level is None else options.level
+    made = TableOptions(options.kind or "csv", level, options.consistent, published, options.digits)
     made.require(mechanism)
     return made
 

@@ -108,11 +108,11 @@ LONGEST_FILE = 80
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How tables are written: in which format of `FORMATS`, with intervals of which level, and whether a column `consistent`
-    stands beside the answers: "integer", "nonnegative", or None.
+    """How tables are written.
 
-    published: margins for it that the release does not hold. digits: "noise" or "all"; None for what the format has. labels: of
-    the codes of a column.
+    kind: a format of `FORMATS`. level: of the intervals. consistent: "integer" or "nonnegative" for a column of such numbers
+    beside the answers, or None. published: margins for it that the release does not hold. digits: "noise" or "all"; None for
+    what the format has. labels: of the codes of a column.
     """
 
     kind: str = "csv"
@@ -124,9 +124,10 @@ class TableOptions:
 
     def require(self, mechanism: FrozenMechanism) -> None:
         """Refuse, before any data are touched, what cannot be written of releases of this mechanism."""
-        one_of(self.kind, FORMATS, "--format").require()
-        if self.digits is not None:
-            one_of(self.digits, DIGITS, "--digits")
+        for value, known, option in ((self.kind, [*FORMATS], "--format"), (self.digits or "all", [*DIGITS], "--digits")):
+            if value not in known:
+                raise InvalidProblem(f"{option}: {shown(value)} is none; {meant(value, known)}use one of {known}.", value=value)
+        self.format.require()
         probability(self.level, "--level")
         if mechanism.format == "dp-designer/selection":
             raise InvalidProblem("-o: a selection releases a choice and no numbers, so there are no tables; name a file.")
@@ -139,22 +140,6 @@ class TableOptions:
     def format(self) -> TableFormat:
         """The format that is written."""
         return FORMATS[self.kind]
-
-
-def one_of(value: str, known: Mapping[Any, Any], option: str) -> Any:
-    """What stands under a name; `InvalidProblem` with those there are where it is none.
-
-    Parameters
-    ----------
-    value : the name.
-    known : values by name.
-    option : by which it was given.
-    """
-    if value not in known:
-        raise InvalidProblem(
-            f"{option}: {shown(value)} is none; {meant(value, list(known))}use one of {list(known)}.", value=value
-        )
-    return known[value]
 
 
 def write_tables(
@@ -212,7 +197,7 @@ def files_of_tables(
             plain = with_noise_digits(plain)
         made = _with_units(plain, units) if form.plain else plain
         published = _published(table, made, units, options.labels, mechanism, document)
-        described.append(_described(published, name, sheets[k] if form.joined else ""))
+        described.append(_described(published, name, sheets[k] if form.joined else "", units[0] if len({*units}) == 1 else ""))
         if not form.plain:
             published.require()
         if form.joined:
@@ -242,7 +227,8 @@ def _published(
     )
     keys = [*zip(*codes, strict=True)] if codes else [()] * len(table.keys)
     status = ["" if there else "m" for there in np.isfinite(table.answers).tolist()]
-    return PublishedTable(table.name, made, dimensions, keys, units, status, mechanism.about, document["time"])
+    each = units if len(units) == len(keys) else [*units] * len(keys)
+    return PublishedTable(table.name, made, dimensions, keys, each, status, mechanism.about, document["time"])
 
 
 def file_names(tables: Sequence[str], suffix: str) -> list[str]:
@@ -288,7 +274,7 @@ def _with_agreeing(made: NamedColumns, agreed: AgreeingTables | None, place: int
 def _units(mechanism: FrozenMechanism, released: Released, table: AnswerTable) -> list[str]:
     """What the answers of a table are counted in, as the maker says of each query by its name; empty where nothing is said."""
     queries = getattr(released, "queries", ())
-    names = queries if len(queries) == len(table.answers) else (table.name,) * len(table.answers)
+    names = queries if len(queries) == len(table.answers) else (table.name,)
     return [mechanism.about.unit(name) for name in names]
 
 
@@ -302,7 +288,7 @@ def _with_units(made: NamedColumns, units: Sequence[str]) -> NamedColumns:
     return NamedColumns({**categories, name: list(units), **made.columns}, meanings, made.missing, made.categories + 1)
 
 
-def _described(table: PublishedTable, file: str, sheet: str) -> dict[str, Any]:
+def _described(table: PublishedTable, file: str, sheet: str, unit: str) -> dict[str, Any]:
     """What the index says of a table."""
     labels = {d.name: dict(zip(d.codes, d.labels, strict=True)) for d in table.dimensions if d.labelled}
     columns = [
@@ -311,7 +297,7 @@ def _described(table: PublishedTable, file: str, sheet: str) -> dict[str, Any]:
             "kind": "category" if place < table.made.categories else "number",
             "meaning": table.made.meanings[name],
             **({"labels": labels[name]} if name in labels else {}),
-            **({"unit": table.unit} if table.unit and place >= table.made.categories else {}),
+            **({"unit": unit} if unit and place >= table.made.categories else {}),
         }
         for place, name in enumerate(table.made.columns)
     ]

@@ -30,7 +30,7 @@ class TableFormat:
 
     suffix: of the files. words: what a program or a reader has to know of them. write: the content of a file of some tables.
     digits: of numbers, unless others are asked for. joined: the name of the one file of all tables; empty where each has its
-    own. needs: a module, and the extra that installs it. plain: holds any categories as columns, under no further rules?
+    own. needs: a module, which the extra of the name of the suffix installs. plain: holds columns of any categories?
     """
 
     suffix: str
@@ -38,18 +38,17 @@ class TableFormat:
     write: Callable[[Sequence[PublishedTable]], bytes]
     digits: Digits = "noise"
     joined: str = ""
-    needs: tuple[str, str] | None = None
+    needs: str = ""
     plain: bool = False
 
     def require(self) -> None:
         """Refuse where the library that writes it is not installed."""
-        if self.needs is not None:
-            module, extra = self.needs
+        if self.needs:
             try:
-                import_module(module)
+                import_module(self.needs)
             except ImportError:
-                name = next(name for name, own in FORMATS.items() if own == self)
-                raise InvalidProblem(f"--format: {name} needs {module}; {installing_with(extra)}, or write csv.") from None
+                asked = installing_with(self.suffix)
+                raise InvalidProblem(f"--format: {self.suffix} needs {self.needs}; {asked}, or write csv.") from None
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:
@@ -350,7 +349,7 @@ FORMATS: Mapping[str, TableFormat] = {
         plain=True,
     ),
     "parquet": TableFormat(
-        "parquet", "Names as they are, numbers as floats.", _parquet, digits="all", needs=("pyarrow", "parquet"), plain=True
+        "parquet", "Names as they are, numbers as floats.", _parquet, digits="all", needs="pyarrow", plain=True
     ),
     "xlsx": TableFormat(
         "xlsx",
@@ -358,7 +357,7 @@ FORMATS: Mapping[str, TableFormat] = {
         "formulas; codes and labels in columns of their own; whole numbers above 10^15 as text; control characters as \\xHH.",
         _xlsx,
         joined="tables.xlsx",
-        needs=("xlsxwriter", "xlsx"),
+        needs="xlsxwriter",
     ),
     "sdmx-csv": TableFormat(
         "csv",

@@ -24,6 +24,7 @@ from designer.domains.marginals_plan import design_marginals
 from designer.files.releases import read_release, release_document, verify_release
 from designer.files.signatures import new_key
 from designer.files.table_files import file_names, write_tables
+from designer.files.table_writers import FORMATS
 from designer.tables import Average, Count, Measure, TablePlan, hierarchy
 
 EVIL = ["=cmd()", 'a,"b"', "two\nlines", "plain"]
@@ -166,6 +167,26 @@ def test_a_plan_of_two_levels_agrees_and_says_what_has_no_number(folder: Path) -
     assert "no sum of parts" in reasons["consistent"] and "consistent" not in rows("tables/mean.csv")[0]
 
 
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_format_is_written_by_release_and_again_without_the_data(folder: Path, kind: str) -> None:
+    assert release("--format", kind, "--consistent", "integer") == 0
+    (table,) = index()["tables"]
+    assert table["file"] in os.listdir("tables") and set(os.listdir("tables")) == {*index()["files"], "tables.json"}
+    made = ["tables", "spec.json", "tables/release.json", "-o", "again", "--format", kind, "--consistent", "integer"]
+    assert main(made) == 0
+    for name in os.listdir("tables"):
+        assert Path("again", name).read_bytes() == Path("tables", name).read_bytes()
+
+
+def test_digits_are_those_of_the_format_unless_others_are_asked_for(folder: Path) -> None:
+    assert release() == 0
+    for digits, long in (("noise", False), ("all", True), (None, True)):
+        more = [] if digits is None else ["--digits", digits]
+        assert main(["tables", "spec.json", "tables/release.json", "-o", "d/", "--force", *more]) == 0
+        assert any(len(row["standard_error"]) > 5 for row in rows("d/answers.csv")) is long
+        assert index("d")["digits"]["asked"] == (digits or "all")
+
+
 def test_options_that_do_not_fit_are_refused_before_data_are_touched(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("records.csv").unlink()
     Path("records.csv").write_text("nothing\n")  # would fail if it were read
@@ -173,6 +194,7 @@ def test_options_that_do_not_fit_are_refused_before_data_are_touched(folder: Pat
     Path("kept.txt").write_text("x")
     for more, output, told in (
         (["--consistent", "integer"], "release.json", "--consistent: says how tables are written; give a folder"),
+        (["--digits", "all"], "release.json", "--digits: says how tables are written; give a folder"),
         (["--level", "1.5"], "tables/", "--level: 1.5 is not between 0 and 1"),
         (["--published", "bad.csv"], "tables/", "published: row 1: 'x' is no whole number"),
         (["--published", "missing.csv"], "tables/", "missing.csv"),
