@@ -69,6 +69,7 @@ NAMES = {
 DEEPER = {
     "designer.mechanism.accuracy": "accuracy_of",
     "designer.mechanism.bounds": "error_bounds",
+    "designer.mechanism.derived": "DerivedAnswer difference ratio",
     "designer.mechanism.hierarchy": "WholeAnswers whole_answers",
     "designer.selection.scores": "Linear AbsoluteError Closeness LargestError RankError",
     "designer.synthetic.multiplicative": "MWEM mwem theorem_8",
