@@ -228,7 +228,9 @@ def _published(
     keys = [*zip(*codes, strict=True)] if codes else [()] * len(table.keys)
     status = ["" if there else "m" for there in np.isfinite(table.answers).tolist()]
     each = units if len(units) == len(keys) else [*units] * len(keys)
-    return PublishedTable(table.name, made, dimensions, keys, each, status, mechanism.about, document["time"])
+    period = (document.get("ledger") or {}).get("period", mechanism.about.period)
+    about = replace(mechanism.about, period=period)
+    return PublishedTable(table.name, made, dimensions, keys, each, status, about, document["time"])
 
 
 def file_names(tables: Sequence[str], suffix: str) -> list[str]:

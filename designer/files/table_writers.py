@@ -18,6 +18,7 @@ import numpy as np
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
 from designer.base.frames import frame_of
+from designer.base.json_text import PERIOD
 from designer.base.labels import as_csv, escaped
 from designer.base.version import installing_with
 from designer.files.published_table import STATUS, Digits, Dimension, PublishedTable, number_text
@@ -166,8 +167,6 @@ def _statuses(table: PublishedTable) -> dict[str, str]:
 
 # SDMX-CSV 2.0: an observation a row, its standard error and intervals as attributes.
 
-MONTH = "(0[1-9]|1[0-2])"
-PERIOD = re.compile(f"[0-9]{{4}}(-{MONTH}(-[0-3][0-9])?|-(A1|S[12]|T[1-3]|Q[1-4]|M{MONTH}|W[0-5][0-9]|D[0-3][0-9]{{2}}))?")
 SDMX_NAMES = ("STRUCTURE", "STRUCTURE_ID", "ACTION", "TIME_PERIOD", "OBS_VALUE", "OBS_STATUS", "CONF_STATUS", "UNIT_MEASURE")
 
 
@@ -184,7 +183,7 @@ def _sdmx_csv(tables: Sequence[PublishedTable]) -> bytes:
     names: list[str] = []
     for dimension in table.dimensions:
         names.append(free_name(_sdmx_id(dimension.name), [*SDMX_NAMES, *measures, *names]))
-    period = [table.about.period] if PERIOD.fullmatch(table.about.period) else []
+    period = [table.about.period] if re.fullmatch(PERIOD, table.about.period) else []
     united = any(table.units)
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")

@@ -333,6 +333,16 @@ def test_every_format_is_listed_described_and_the_same_each_time(kind: str) -> N
         assert b"persons" in files[own["file"]] and b"EUR" in files[own["file"]]
 
 
+def test_the_period_of_a_release_in_a_ledger_comes_first() -> None:
+    workload = Workload(np.eye(2), ["a", "b"])
+    made = design(Problem(workload, metrics.add_remove(2, 1.0)), "laplace").mechanism.described(About(period="2025"))
+    drawn = made.release([3, 3])
+    for ledger, period in ((None, "2025"), ({"period": "2026-Q3"}, "2026-Q3")):
+        document = {**release_document(made, drawn), "ledger": ledger}
+        content = dict(files_of_tables(made, drawn, document, TableOptions("sdmx-csv")))["answers.csv"].decode()
+        assert {row["TIME_PERIOD"] for row in csv.DictReader(io.StringIO(content))} == {period}
+
+
 def test_a_workbook_has_a_sheet_for_each_table(tmp_path: Path) -> None:
     calamine = pytest.importorskip("python_calamine")
     content = FORMATS["xlsx"].write([ORACLE, ORACLE])
