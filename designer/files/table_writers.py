@@ -122,9 +122,11 @@ def _write_sheet(sheet: Any, table: PublishedTable) -> None:
             f"{MOST_SHEET_ROWS:,}; write csv."
         )
     labels = [{d.codes[k]: (d.codes[k], d.labels[k])[: 1 + d.labelled] for k in range(len(d.codes))} for d in table.dimensions]
-    names = [text for d in table.dimensions for text in ((d.name, f"{d.name}_label") if d.labelled else (d.name,))]
     several = len(set(table.units)) > 1
-    header = [*names, *numbers, *(["unit"] if several else []), "status"]
+    names = [text for d in table.dimensions for text in (d.name, f"{d.name}_label")[: 1 + d.labelled]]
+    header: list[str] = []
+    for name in [*names, *numbers, *(["unit"] if several else []), "status"]:
+        header.append(free_name(name, header))
     for row, line in enumerate(head):
         _write_text(sheet, row, 0, line, table)
     for place, name in enumerate(header):

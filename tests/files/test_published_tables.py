@@ -343,6 +343,13 @@ def test_the_period_of_a_release_in_a_ledger_comes_first() -> None:
         assert {row["TIME_PERIOD"] for row in csv.DictReader(io.StringIO(content))} == {period}
 
 
+def test_columns_of_a_sheet_have_names_of_their_own() -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    published = table([("a", "b")], [1], [""], {"status": {"a": "A"}}, ("status", "status_label"))
+    rows = list(openpyxl.load_workbook(io.BytesIO(written(published, "xlsx")))["oracle"].iter_rows(values_only=True))
+    assert rows[-2] == ("status", "status_label", "status_label_", "answer", "status_") and rows[-1][:4] == ("a", "A", "b", 1)
+
+
 def test_a_workbook_has_a_sheet_for_each_table(tmp_path: Path) -> None:
     calamine = pytest.importorskip("python_calamine")
     content = FORMATS["xlsx"].write([ORACLE, ORACLE])
