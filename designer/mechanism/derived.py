@@ -112,7 +112,9 @@ def _weights(released: Released, given: Weights, field: str) -> Floats:
                 f"{field}: {shown(name)} is no answer; {meant(name, names)}use one of {shown(names)}.", value=name
             )
         if not math.isfinite(weight):
-            raise InvalidProblem(f"{field}: the weight of {shown(name)} is {shown(weight)}, not finite.", value=weight)
+            raise InvalidProblem(
+                f"{field}: the weight of {shown(name)} is {shown(weight)}, not finite; give a number.", value=weight
+            )
         weights[places[name]] = weight
     return weights
 
@@ -122,7 +124,9 @@ def _noise(mechanism: Any, released: Released, sums: Floats, level: float, strea
     if released.fingerprint != mechanism.fingerprint:
         raise InvalidProblem("released: was made by another mechanism; give the one whose fingerprint it names.")
     if getattr(mechanism, "biased", None):
-        raise InvalidProblem("mechanism: its answers are biased, so no interval of their ratio or difference is known.")
+        raise InvalidProblem(
+            "mechanism: its answers are biased, so no interval is known; design an unbiased one, or give the answers alone."
+        )
     answers = sums.shape[1]
     draws = min(LARGEST_SAMPLE, affordable(answers, answers))
     rank = safe_rank(draws, level, FAILURE)
@@ -139,7 +143,9 @@ def _drawn(mechanism: Any, draws: int, stream: int) -> Floats:
     if draw is None and hasattr(mechanism, "_noise_reach"):
         draw = mechanism._noise_reach().draw
     if draw is None:
-        raise InvalidProblem(f"mechanism: the noise of {mechanism.format!r} cannot be drawn in all answers at once.")
+        raise InvalidProblem(
+            f"mechanism: the noise of {mechanism.format!r} cannot be drawn in all answers; use intervals of each answer."
+        )
     entropy = SeededEntropy(seed_of(mechanism.fingerprint) + 2 + stream)
     return frozen(draw(draws, entropy))
 
