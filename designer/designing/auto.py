@@ -24,6 +24,7 @@ from designer.base.errors import DesignFailed, InvalidProblem, Refusal
 from designer.certificate.implicit_rows import LARGE, is_described
 from designer.designing.design_result import Design
 from designer.designing.family import Family, Sizes
+from designer.designing.hierarchy import has_best_tree
 from designer.designing.least_noise import Limit, limit
 from designer.limits import MOST_AUTO_ELEMENTS
 from designer.mechanism.interface import Mechanism
@@ -118,7 +119,12 @@ def left_out(problem: Problem, solver: str = "auto") -> dict[str, str]:
         for family in asked
         if not is_own(solver) and family.serves(problem) and not family.program
     }
-    return bare | unstated | needing_rows(problem)
+    nested = {
+        family.name: "left out: the tree of these nested counts has the noise on its nodes that it would have on queries"
+        for family in chosen_families()
+        if is_own(solver) and family.where and family.serves(problem) and not family.concerns(problem)
+    }
+    return bare | unstated | needing_rows(problem) | (nested if has_best_tree(problem) else {})
 
 
 def needing_rows(problem: Problem) -> dict[str, str]:

@@ -189,7 +189,8 @@ def own_tree(problem: Problem) -> CountedTree | None:
 
 def has_best_tree(problem: Problem) -> bool:
     """Whether many queries are nested counts, under one budget for all changes of a record: the default then searches their
-    own tree, and no other queries."""
+    own tree, and no other queries. Rates of the queries alone are rates of its nodes, whose answers of least variance lose no
+    more (docs/theory/trees.md)."""
     return _concerns(problem) and own_tree(problem) is not None
 
 
