@@ -596,3 +596,49 @@ def test_a_family_that_has_nothing_to_show_says_how_it_is_finished(few: None) ->
         assert tried(REAL)["waits"] == f"no mechanism: {told}"
     finally:
         forget("waits")
+
+
+@pytest.mark.parametrize("name", ["box", "capped_l1", "ellipsoid"])
+def test_a_family_knows_its_loss_before_it_is_certified(name: str) -> None:
+    problem = Problem(Workload([[1.0, 1, 0, 0], [0, 1, 1, 0], [1, 1, 1, 0]]), metrics.uniform(4, 1.0), weights=(1, 2, 3))
+    loss = design(problem, name).loss
+    with with_incumbent(problem, loss * (1 - 1e-3) / (1 + outdone.BEHIND)), pytest.raises(WorseThanIncumbent):
+        design(problem, name)
+    with with_incumbent(problem, loss * (1 + 1e-3)):
+        assert design(problem, name).loss == loss
+
+
+def test_searches_that_are_far_behind_end_early_and_others_find_what_they_find_alone() -> None:
+    problem = Problem(Workload.all_ranges(6), metrics.uniform(6, 1.0))
+    for name in ("strategy_laplace", "strategy_geometric"):
+        with within() as alone:
+            loss = design(problem, name).loss
+        with within() as far, with_incumbent(problem, loss / 4), pytest.raises(WorseThanIncumbent):
+            design(problem, name)
+        assert far.spent < 0.7 * alone.spent
+        with with_incumbent(problem, loss * 1.01):
+            assert design(problem, name).loss == pytest.approx(loss, rel=1e-4)
+
+
+def test_nested_counts_are_searched_as_a_tree_and_the_others_are_said_to_be_left_out() -> None:
+    cells = np.eye(300)
+    rows = np.vstack([cells.reshape(20, 15, 300).sum(axis=1), cells, np.ones((1, 300))])
+    problem = Problem(Workload(rows), metrics.uniform(300, 1.0))
+    with within() as spent:
+        made = design(problem)
+    tried = made.mechanism.provenance["tried"]
+    assert made.mechanism.family == "hierarchy"
+    assert "tree of these nested counts" in tried["laplace"] and "tree of these nested counts" in tried["strategy_geometric"]
+    # Of noise on the queries alone a cell's share and its group's add up to half the budget.
+    shares = np.linspace(0.01, 0.49, 200)
+    alone = 300 / (np.cosh(0.5 - shares) - 1) + 20 / (np.cosh(shares) - 1)
+    assert made.loss < alone.min() and spent.spent < 5
+
+
+def test_noise_that_is_a_case_of_the_optimum_is_not_begun() -> None:
+    problem = Problem(Workload([[1.0, 1, 0, 0], [0, 1, 1, 0]]), metrics.uniform(4, 1.0), notion="zcdp")
+    tried = design(problem).mechanism.provenance["tried"]
+    assert tried["diagonal_gaussian"].startswith("not started: its noise is a case of gaussian")
+    narrow = replace(problem, relation=metrics.uniform(4, 4.0))  # whole-number noise has less variance than continuous noise
+    assert tried.keys() <= design(narrow).mechanism.provenance["tried"].keys()
+    assert not design(narrow).mechanism.provenance["tried"]["diagonal_gaussian"].startswith("not started: its noise")
