@@ -124,7 +124,7 @@ def left_out(problem: Problem, solver: str = "auto") -> dict[str, str]:
     nested = {
         family.name: "left out: the tree of these nested counts has the noise on its nodes that it would have on queries"
         for family in chosen_families()
-        if is_own(solver) and family.where and family.serves(problem) and not family.concerns(problem)
+        if is_own(solver) and family.notion == "pure" and family.where and not family.concerns(problem)
     }
     return bare | unstated | needing_rows(problem) | (nested if has_best_tree(problem) else {})
 

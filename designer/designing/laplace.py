@@ -20,7 +20,7 @@ from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.evenness import asks_for_counts, even_noise, in_units, with_implicit_changes
 from designer.designing.family import Family, Sizes, Tolerance, refuse_outdone
 from designer.designing.group_privacy import weights_for_records
-from designer.designing.hierarchy import has_best_tree
+from designer.designing.hierarchy import serves_queries_alone
 from designer.designing.implicit_rows import equal_noise, independent_noise, is_implicit, one_budget
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.repair import Bound, freeze
@@ -259,7 +259,7 @@ LAPLACE = Family(
     scans_little=True,
     described=True,
     program="designer.programs:laplace",
-    where=lambda problem: not (problem.loss == "squared" and has_best_tree(problem)),
+    where=lambda problem: not serves_queries_alone(problem),
 )
 STRATEGY_1 = Family("strategy_1", "Laplace noise, the budget shared equally", "pure", strategy_1, baseline=True)
 STRATEGY_2 = Family("strategy_2", "Laplace noise, equal scales", "pure", strategy_2, baseline=True, described=True)

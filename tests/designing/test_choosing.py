@@ -642,3 +642,13 @@ def test_noise_that_is_a_case_of_the_optimum_is_not_begun() -> None:
     narrow = replace(problem, relation=metrics.uniform(4, 4.0))  # whole-number noise has less variance than continuous noise
     assert tried.keys() <= design(narrow).mechanism.provenance["tried"].keys()
     assert not design(narrow).mechanism.provenance["tried"]["diagonal_gaussian"].startswith("not started: its noise")
+
+
+@pytest.mark.parametrize(("weight", "alone"), [(1.0, True), (1e4, False)])
+def test_where_one_group_outweighs_the_others_noise_on_the_queries_is_tried(weight: float, alone: bool) -> None:
+    rows = np.vstack([np.ones((1, 300)), np.kron(np.eye(20), np.ones(15)), np.eye(300)])
+    weights = np.append([1.0, weight], np.ones(319))
+    changes = Problem(Workload(rows), metrics.uniform(300, 1.0), weights=tuple(weights))
+    assert (LAPLACE not in automatic_families(changes)) == alone
+    assert LAPLACE not in automatic_families(replace(changes, relation=metrics.add_remove(300, 1.0)))
+    assert LAPLACE in automatic_families(replace(changes, loss="max"))
