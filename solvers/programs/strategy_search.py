@@ -160,15 +160,15 @@ def optimise_strategy(
 
     pool = [_solution(s, w, changes, 0, "best of the starts", bound) for s in fitted]
     first = min(pool, key=lambda s: s.value)
-    if first.value > ahead:
-        pool += _those_that_succeed([partial(descended, first.point)])
-        reached = min(s.value for s in pool)
-        if reached > ahead and (reached > OUTDONE * ahead or reached > (1 - GAIN) * first.value):
-            return min(pool, key=lambda s: s.value)
+    scouts = _those_that_succeed([partial(descended, first.point)]) if first.value > ahead else []
+    scout = min([*scouts, first], key=lambda s: s.value)
+    if scout.value > ahead and (scout.value > OUTDONE * ahead or scout.value > (1 - GAIN) * first.value):
+        return scout
     pool += _those_that_succeed([*(partial(reweigh, w, changes, s, iterations, bound) for s in fitted), shaped])
     pool.sort(key=lambda s: s.value)
     places = [s.point for s in pool[:keep]] + [fit_to_budgets(matrix, changes, "random rows") for matrix in seeds]
-    return min([*_those_that_succeed([partial(descended, s) for s in places]), pool[0]], key=lambda s: s.value)
+    ends = _those_that_succeed([partial(descended, s) for s in places])
+    return min([*ends, *scouts, pool[0]], key=lambda s: s.value)
 
 
 def _those_that_succeed(searches: Sequence[Callable[[], Solution[Strategy]]]) -> list[Solution[Strategy]]:
