@@ -23,7 +23,9 @@ from designer.base.display import at_least, at_most
 from designer.base.errors import DesignFailed, InvalidProblem, Refusal
 from designer.certificate.implicit_rows import LARGE, is_described
 from designer.designing.design_result import Design
+from designer.designing.ellipsoid import WIDE
 from designer.designing.family import Family, Sizes
+from designer.designing.hierarchy import has_best_tree
 from designer.designing.least_noise import Limit, limit
 from designer.limits import MOST_AUTO_ELEMENTS
 from designer.mechanism.interface import Mechanism
@@ -31,6 +33,7 @@ from designer.relations.problem import Problem
 from solvers.work import EFFORTS, Budget, OutOfWork, within
 
 M = TypeVar("M", bound=Mechanism)
+NEARLY_LEAST = 1e-4  # gap up to which a family's optimum is reached
 NOTHING_MADE = "no mechanism: "
 
 
@@ -118,7 +121,12 @@ def left_out(problem: Problem, solver: str = "auto") -> dict[str, str]:
         for family in asked
         if not is_own(solver) and family.serves(problem) and not family.program
     }
-    return bare | unstated | needing_rows(problem)
+    nested = {
+        family.name: "left out: the tree of these nested counts has the noise on its nodes that it would have on queries"
+        for family in chosen_families()
+        if is_own(solver) and family.notion == "pure" and family.where and not family.concerns(problem)
+    }
+    return bare | unstated | needing_rows(problem) | (nested if has_best_tree(problem) else {})
 
 
 def needing_rows(problem: Problem) -> dict[str, str]:
@@ -306,6 +314,14 @@ class WorkBudget:
             finally:
                 self.spent += budget.spent
                 self.late |= budget.by_clock
+
+
+def is_held(way: FamilyRun, best: Design[Mechanism]) -> bool:
+    """Whether all noise of a family is of the one that has the best design, whose optimum is reached, but for `WIDE`."""
+    claim = best.optimality
+    if not way.family.within or way.family.within != best.mechanism.family or claim is None or claim.gap > NEARLY_LEAST:
+        return False
+    return best.problem.notion == "zcdp" and best.problem.relation.largest_budget() <= WIDE
 
 
 def remedy_for(effort: str, named: bool, seconds: float = math.inf) -> str:

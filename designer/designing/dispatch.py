@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -36,6 +37,7 @@ from designer.designing.auto import (
     chosen_families,
     cut_words,
     estimated,
+    is_held,
     is_of_the_house,
     is_own,
     left_out,
@@ -49,7 +51,16 @@ from designer.designing.auto import (
 )
 from designer.designing.design_result import Design, asks_for_whole, rank_by_consistency
 from designer.designing.factor_search import Builder
-from designer.designing.family import FALLOFFS, Family, Sizes, WorseThanIncumbent, build_for_notion, pure_twin, with_incumbent
+from designer.designing.family import (
+    FALLOFFS,
+    Family,
+    Sizes,
+    WorseThanIncumbent,
+    build_for_notion,
+    pure_twin,
+    reached_by_others,
+    with_incumbent,
+)
 from designer.designing.own_solver import Solver, known_solver, named
 from designer.designing.problem_kinds import ProblemOfKind, kind_of
 from designer.designing.targets import TargetsMissed, design_meeting, remedy
@@ -333,12 +344,16 @@ def _least_designed(chosen: Family, problem: Problem, options: Settings) -> Desi
     of the pure twin is taken where it is no worse."""
     if problem.notion != "approximate" or chosen.notion != "pure" or not chosen.anytime:
         return _designed(chosen, problem, options)
-    own = _designed(chosen, pure_twin(problem), options)
+    own: Design[Mechanism] | None = None
+    with suppress(WorseThanIncumbent), with_incumbent(pure_twin(problem), reached_by_others(problem)):
+        own = _designed(chosen, pure_twin(problem), options)
     try:
         longer = _designed(chosen, problem, options)
     except (DesignFailed, OutOfWork):
+        if own is None:
+            raise
         return own
-    return own if own.loss <= longer.loss else longer
+    return own if own is not None and own.loss <= longer.loss else longer
 
 
 def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mechanism]:
@@ -474,7 +489,7 @@ def best_of_all(
     allowance = WorkBudget(problem, units_of(effort), cap_of(seconds))
     ways = runs_for(automatic_families(problem, solver), problem)  # the sizes of the problem are found once, for all of them
     if whole := asks_for_whole(problem):
-        ways.sort(key=lambda way: way.family.fractions)
+        ways.sort(key=lambda way: (way.family.fractions, not way.family.invariants_only))
     best: Design[Mechanism] | None = None
     place = WORST
     tried: dict[str, str] = {}
@@ -483,6 +498,9 @@ def best_of_all(
     for way in each_of(ways, "designing", weight_of, allowance.units):
         if whole and way.family.fractions and place[0] == 0:
             tried[way.name] = f"not started: {FRACTIONS}, and whole numbers are found"
+            continue
+        if best is not None and is_held(way, best):
+            tried[way.name] = f"not started: its noise is a case of {best.mechanism.family}, whose least loss is reached"
             continue
         usable = best is not None and place[0] != BROKEN
         if why := allowance.refusal(way, (math.inf if place[0] else place[1]) if usable else None):

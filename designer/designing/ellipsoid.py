@@ -20,7 +20,7 @@ from designer.certificate.certificate import refuse_extreme, refuse_infinite
 from designer.certificate.norms import Norm, weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.evenness import asks_for_counts, even_noise, in_units, refuse_large_ball, with_implicit_changes
-from designer.designing.family import Family, Sizes, Tolerance
+from designer.designing.family import Family, Sizes, Tolerance, refuse_outdone
 from designer.designing.implicit_rows import equal_noise, independent_noise, is_implicit
 from designer.designing.measured import Coordinates, dimension_of, moving_coordinates
 from designer.designing.repair import Bound, freeze, on_heard
@@ -47,6 +47,7 @@ FAINT = 1e-12
 UNCORRELATED = 1e-9
 # In squared steps: from this variance on discrete Gaussian noise has that of the continuous one to 1e-15.
 NARROW = 2.0
+WIDE = 1.0  # budget up to which it has that of the continuous one but for 3e-7: a change moves a row by a step or more
 ON_MULTIPLES = "of independent Gaussian noise on the multiples of each measured coordinate's step"
 OBJECTIVES = {
     "squared": "sum_k v_k Var_k, the weighted squared error",
@@ -89,6 +90,7 @@ def _shaped(problem: Problem, family: str, falloff: Falloff, tolerance: float) -
     inflation = 1 if falloff == "gaussian" else moving.dimension + 1
     bound = None
     if problem.loss != "absolute":
+        refuse_outdone(problem, inflation * solution.lower_bound)
         bound = Bound(OBJECTIVES[problem.loss], inflation * solution.lower_bound, solution.method)
     return shaped(problem, family, coordinates, solution.point.covariance, falloff, bound)
 
@@ -358,6 +360,7 @@ DIAGONAL_GAUSSIAN = Family(
     diagonal_gaussian,
     scans_little=True,
     described=True,
+    within="gaussian",
 )
 ISOTROPIC_GAUSSIAN = Family(
     "isotropic_gaussian", "equal Gaussian noise", "zcdp", isotropic_gaussian, baseline=True, described=True

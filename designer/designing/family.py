@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -55,7 +56,8 @@ class Family:
     reach. So it is started whatever it may take, too. By its name it runs to its end. rank: of those that take longer than a
     moment, families of a lower rank are started first, whatever they take. 0 where they mostly win if they serve at all, 2
     where they seldom do. floor: from a problem a loss that none of its mechanisms is below, proven, in much less time than a
-    design. 0 where nothing is proven. "auto" does not start what cannot be better than what it has.
+    design. 0 where nothing is proven. "auto" does not start what cannot be better than what it has. within: the
+    name of a family of which all its continuous noise is a case.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Family:
     gives_up: bool = False
     rank: int = 1
     floor: Callable[[Problem], float] | None = None
+    within: str = ""
 
     def __post_init__(self) -> None:
         for key in ("name", "title"):
@@ -165,14 +168,19 @@ def with_incumbent(problem: Problem, reached: float) -> Iterator[None]:
         _reached.reset(token)
 
 
+def reached_by_others(problem: Problem) -> float:
+    """The least loss that other families have for the problem; infinite where nothing is known."""
+    known = _reached.get()
+    return known[1] if known is not None and known[0] is problem else math.inf
+
+
 def refuse_outdone(problem: Problem, loss: float) -> None:
     """`WorseThanIncumbent` where another family has a loss of the problem clearly below this one, before it is certified.
 
     loss: the problem's own, up to `BEHIND` of it.
     """
-    known = _reached.get()
-    if known is not None and known[0] is problem and loss > known[1] * (1 + BEHIND):
-        raise WorseThanIncumbent(f"not certified: its noise loses about {loss:.4g}, and {at_most(known[1])} is reached")
+    if loss > (reached := reached_by_others(problem)) * (1 + BEHIND):
+        raise WorseThanIncumbent(f"not certified: its noise loses about {loss:.4g}, and {at_most(reached)} is reached")
 
 
 # A family under the notion of a problem: its own, or (b, delta) for every change, one by one.
@@ -195,7 +203,9 @@ def build_for_notion(family: Family, problem: Problem, options: Mapping[str, Any
         return family.build(problem, **options)
     own, falloff = FALLOFFS[family.notion]
     relation = with_lengths(problem.relation, falloff, problem.delta)
-    made = family.build(replace(problem, relation=relation, notion=family.notion, delta=None), **options)
+    inner = replace(problem, relation=relation, notion=family.notion, delta=None)
+    with with_incumbent(inner, reached_by_others(problem)):
+        made = family.build(inner, **options)
     if not isinstance(made, AdditiveMechanism) or made.falloff != own:
         raise DesignFailed(
             f"family: no delta is proven for the noise of {family.name!r}, which has no {own} fall-off on a grid; use a family "

@@ -193,6 +193,23 @@ def has_best_tree(problem: Problem) -> bool:
     return _concerns(problem) and own_tree(problem) is not None
 
 
+def serves_queries_alone(problem: Problem) -> bool:
+    """Whether noise on each of many nested queries loses no less than the tree: its rates are rates of nodes, whose answers of
+    least variance lose no more. Where a record changes, the rates of a path add up to half the budget at most; a group that
+    outweighs all others may take more, so none is to cost over half of the loss at equal rates. docs/theory/strategies.md, 8.
+    """
+    counts = own_tree(problem) if problem.loss == "squared" and has_best_tree(problem) else None
+    if counts is None or problem.relation.simple is None or problem.relation.simple.change is None:
+        return counts is not None
+    tree, mass = counts.tree, counts.node_costs(problem.costs)
+    for nodes in tree.levels[:0:-1]:
+        mass += tree.added(mass, nodes)
+    top = np.flatnonzero(tree.parent == 0)
+    while len(top) == 1 and tree.inner[top[0]]:
+        top = np.flatnonzero(tree.parent == top[0])
+    return bool(2 * mass[top].max() <= mass[top].sum())
+
+
 def _nested(matrix: Matrix) -> CountedTree | None:
     """The tree of queries each of which is a multiple of a count, of which any two are apart or one within the other."""
     from scipy.sparse import csr_array

@@ -26,7 +26,7 @@ from designer.certificate.certificate import refuse_infinite
 from designer.certificate.norm_kinds import BundleNorm, CappedNorm
 from designer.certificate.norms import Gauge, Norm, weighted_l1
 from designer.certificate.sensitivity import Pairs, SensitivitySet
-from designer.designing.family import Family, Sizes, refuse_outdone
+from designer.designing.family import Family, Sizes, reached_by_others, refuse_outdone
 from designer.designing.laplace import best_weights
 from designer.designing.measured import Coordinates, dimension_of, moving_coordinates
 from designer.designing.repair import freeze, on_heard, rounded_to_grid
@@ -317,6 +317,9 @@ def design_box(problem: Problem) -> AdditiveMechanism:
     moving = coordinates.sensitivity(problem)
     refuse_infinite(moving, weighted_l1(np.ones(moving.dimension)))
     sides: Floats = moving.worst_coordinates()
+    if problem.loss != "absolute":
+        s = len(sides)
+        refuse_outdone(problem, problem.loss_of(coordinates.answers(problem) ** 2 @ sides**2 * (s + 1) * (s + 2) / 3))
     weights = on_heard(1 / sides, coordinates, np.inf)
     return freeze(problem, "box", coordinates, 1 / weights, lambda _: Norm(weights, "linf"), "exponential")
 
@@ -411,7 +414,8 @@ def _bundled(vectors: Floats, coordinates: Coordinates, problem: Problem, weight
     """The best bundling one way, for squared errors with these weights of the answers."""
     rows = coordinates.answers(problem)
     announce(f"bundles: merging {rows.shape[1]} coordinates, by the {'largest' if way == 'max' else 'sum'} of gauges")
-    return best_bundling(vectors, rows.T @ (weights[:, None] * rows), way, largest), way
+    ahead = reached_by_others(problem) if problem.loss == "squared" else math.inf
+    return best_bundling(vectors, rows.T @ (weights[:, None] * rows), way, largest, ahead), way
 
 
 def _frozen(
@@ -519,6 +523,7 @@ def design_capped_l1(problem: Problem) -> AdditiveMechanism:
         return problem.loss_of(variances, np.sqrt(variances) if problem.loss == "absolute" else None)
 
     best = min(_candidates(moving, problem.costs @ rows**2), key=loss)
+    refuse_outdone(problem, loss(best) if problem.loss != "absolute" else 0.0)
     weights = on_heard(best.weights, coordinates, np.inf)
     return freeze(problem, "capped_l1", coordinates, 1 / weights, lambda _: CappedNorm(weights, best.cap), "exponential")
 

@@ -18,8 +18,9 @@ from designer.certificate.certificate import refuse_extreme, refuse_infinite
 from designer.certificate.norms import Gauge, Norm, NormOrder, weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.evenness import asks_for_counts, even_noise, in_units, with_implicit_changes
-from designer.designing.family import Family, Sizes, Tolerance
+from designer.designing.family import Family, Sizes, Tolerance, refuse_outdone
 from designer.designing.group_privacy import weights_for_records
+from designer.designing.hierarchy import serves_queries_alone
 from designer.designing.implicit_rows import equal_noise, independent_noise, is_implicit, one_budget
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.repair import Bound, freeze
@@ -64,6 +65,7 @@ def design_laplace(problem: Problem, tolerance: Tolerance = 1e-9) -> AdditiveMec
     solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance, steps)
     if not solution.status.usable:
         raise DesignFailed(f"laplace: {solution.status.value}")
+    refuse_outdone(problem, solution.lower_bound)
     weights = np.full(len(heard), np.inf)
     weights[heard] = solution.point
     bound = Bound(OBJECTIVES[problem.loss], solution.lower_bound, solution.method, on_grid=True)
@@ -257,6 +259,7 @@ LAPLACE = Family(
     scans_little=True,
     described=True,
     program="designer.programs:laplace",
+    where=lambda problem: not serves_queries_alone(problem),
 )
 STRATEGY_1 = Family("strategy_1", "Laplace noise, the budget shared equally", "pure", strategy_1, baseline=True)
 STRATEGY_2 = Family("strategy_2", "Laplace noise, equal scales", "pure", strategy_2, baseline=True, described=True)

@@ -20,7 +20,7 @@ from designer.certificate.certificate import refuse_infinite
 from designer.certificate.guarantee import bounded
 from designer.certificate.norms import weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
-from designer.designing.family import Family, Sizes, Tolerance
+from designer.designing.family import Family, Sizes, Tolerance, reached_by_others, refuse_outdone
 from designer.designing.measured import Coordinates, dimension_of, moving_coordinates
 from designer.designing.repair import ProtectedPairs
 from designer.limits import LARGEST_STAIRCASE_BUDGET, MOST_HULL_DIMENSIONS, MOST_STAIRCASE_DIMENSIONS, MOST_STAIRCASE_STEPS
@@ -204,6 +204,8 @@ def _with_stairs(frame: _MeasuredGrid) -> StaircaseMechanism:
             best = value, Stairs(unit, width, top)
     if best is None:
         raise DesignFailed(f"staircase: the least budget, {float(least):.3g}, is below 2^-16; raise it, or use laplace.")
+    if power:
+        refuse_outdone(frame.problem, frame.problem.loss_of(frame.rows[:, 0] ** 2 * best[0]))
     return _built(frame, best[1])
 
 
@@ -240,6 +242,7 @@ def _on_lattice(frame: _MeasuredGrid, offset: str, tolerance: float) -> Staircas
     rows = frame.rows @ np.array(basis, dtype=np.float64).T
     counted = np.abs(rows).max(axis=1) > 0
     loss = LinearLoss(rows[counted], frame.problem.costs[counted], frame.problem.loss)
+    ahead = reached_by_others(frame.problem)
     solved: dict[tuple[int, ...], Solution[PeakedLaw]] = {}
     for coset in product((0,) if offset == "whole" else (0, 1), repeat=len(basis)):
         if solved and is_over():
@@ -248,7 +251,7 @@ def _on_lattice(frame: _MeasuredGrid, offset: str, tolerance: float) -> Staircas
             continue
         announce(f"staircase: solving for the law of least loss in {len(basis)} dimensions, {len(led)} differences")
         try:
-            solved[coset] = least_law(lattice_walks(led, paid, coset), unit, loss, tolerance, ample)
+            solved[coset] = least_law(lattice_walks(led, paid, coset), unit, loss, tolerance, ample, ahead)
         except LawTooWide as wide:
             raise DesignFailed(
                 f"staircase: the noise is too wide for a table ({wide}); raise the budgets, or use laplace or k_norm, which "
@@ -257,6 +260,7 @@ def _on_lattice(frame: _MeasuredGrid, offset: str, tolerance: float) -> Staircas
         except TooFewSymmetries as few:
             raise DesignFailed(f"staircase: {few}; use k_norm.") from None
     coset, best = min(solved.items(), key=lambda item: item[1].value)
+    refuse_outdone(frame.problem, best.lower_bound)
     return _claimed(frame, _frozen(basis, coset, best.point), best, len(solved))
 
 

@@ -9,6 +9,7 @@ problems have equal designs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -23,7 +24,7 @@ from designer.certificate.certificate import refuse_extreme, refuse_infinite
 from designer.certificate.implicit_rows import LARGE, disjoint, is_described
 from designer.certificate.norms import weighted_l1
 from designer.designing.evenness import MOST_UNITS, in_units
-from designer.designing.family import Family, Sizes, refuse_outdone
+from designer.designing.family import Family, Sizes, reached_by_others, refuse_outdone
 from designer.designing.hierarchy import has_best_tree
 from designer.designing.laplace import best_weights
 from designer.designing.measured import Coordinates, combination, measurable
@@ -271,8 +272,12 @@ def _of_block(problem: Problem) -> tuple[Rates, Floats, Bound | None]:
 
 def _searched(problem: Problem, atoms: Atoms, asked: RateProblem, bound: Bound | None) -> list[Rates]:
     """The rates that the search found, the best first."""
-    pool = _pool(_in_steps(problem, atoms)[0]) if _is_small(atoms, atoms.changes) else {}
-    return searched(asked, _all_starts(problem, atoms), pool, EFFORT, 0.0 if bound is None else bound.lower)
+
+    def pool() -> dict[str, Floats]:
+        return _pool(_in_steps(problem, atoms)[0]) if _is_small(atoms, atoms.changes) else {}
+
+    ahead = math.inf if problem.loss == "absolute" else reached_by_others(problem)
+    return searched(asked, _all_starts(problem, atoms), pool, EFFORT, 0.0 if bound is None else bound.lower, ahead=ahead)
 
 
 def _frozen_best(

@@ -8,6 +8,7 @@ convex and the bound is loose.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Annotated
 
@@ -21,8 +22,8 @@ from designer.certificate.certificate import refuse_infinite
 from designer.certificate.change_norms import ByLength, too_many
 from designer.certificate.norms import weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
-from designer.designing.ellipsoid import NARROW, independent_gaussian
-from designer.designing.family import Family, Sizes, StrategyRows, refuse_outdone
+from designer.designing.ellipsoid import WIDE, independent_gaussian
+from designer.designing.family import Family, Sizes, StrategyRows, reached_by_others, refuse_outdone
 from designer.designing.hierarchy import has_best_tree
 from designer.designing.implicit_rows import Classes, classes
 from designer.designing.measured import Coordinates, combination, measurable
@@ -127,7 +128,8 @@ def searched(problem: Problem, universe: Classes, changes: Changes, iterations: 
     """The best strategy found, (p, C) over the classes, without rows that tell nothing; its error is about all its rows."""
     weighted = universe.workload * np.sqrt(problem.costs)[:, None]
     ordered = fixed_strategies(len(universe)) if len(weighted) >= len(universe) else None
-    found = optimise_workload(weighted, changes, ordered, iterations=iterations, keep=keep)
+    ahead = reached_by_others(problem) if problem.loss == "squared" else math.inf
+    found = optimise_workload(weighted, changes, ordered, iterations=iterations, keep=keep, ahead=ahead)
     return replace(found, point=without_faint_rows(found.point, changes))
 
 
@@ -281,7 +283,7 @@ def _may_be_narrow(problem: Problem) -> bool:
         return False
     if isinstance(relation, InvariantDistance):  # changes of every size
         return False
-    return relation.pair_count() <= MOST_STRATEGY_PAIRS and relation.largest_budget() > NARROW**-0.5
+    return relation.pair_count() <= MOST_STRATEGY_PAIRS and relation.largest_budget() > WIDE
 
 
 def _longest(rows: Floats, changes: Changes) -> float:

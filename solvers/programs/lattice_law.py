@@ -97,12 +97,18 @@ class LawNotSolved(ArithmeticError):
 
 
 def least_law(
-    walks: Walks, unit: Fraction, loss: LinearLoss, tolerance: float = 1e-4, ample: Fraction = Fraction(1)
+    walks: Walks,
+    unit: Fraction,
+    loss: LinearLoss,
+    tolerance: float = 1e-4,
+    ample: Fraction = Fraction(1),
+    ahead: float = math.inf,
 ) -> Solution[PeakedLaw]:
     """The law of least loss, as peaks, with a lower bound for every law on the coset of `walks`. The value leaves out what lies
     outside the working box.
 
     ample: at least 1; the bound holds for all laws that no step of cost c changes by more than `exp(ample unit c)`.
+    ahead: a loss that is reached elsewhere; where the bound is above it, nothing more is sought.
     Domains grow until the gap is at most `tolerance`, to their limits, or as far as work allows. `LawTooWide` where no table of
     the law fits, `TooFewSymmetries` in four dimensions with fewer than 8, before anything is solved.
     """
@@ -110,7 +116,7 @@ def least_law(
     if walks.steps.dimension > 3 and len(group) < 8:
         raise TooFewSymmetries(f"{walks.steps.dimension} dimensions with {len(group)} symmetries, fewer than 8")
     program = _LawProgram(walks, unit, loss, group, float_above(ample))
-    search = _LawSearch(program, tolerance, program.start)
+    search = _LawSearch(program, tolerance, ahead, program.start)
     for orbits, faint, worth, units in DOMAINS:
         if search.rounds and (search.gap <= worth or units_left() < units or is_over(ahead=units)):
             break
@@ -128,10 +134,12 @@ def least_law(
 
 @dataclass(eq=False)
 class _LawSearch:
-    """The best law so far, its loss, and a bound for all. over: within the tolerance, out of time, or without a solution."""
+    """The best law so far, its loss, and a bound for all. over: within the tolerance, above what is reached elsewhere, out of
+    time, or without a solution."""
 
     program: _LawProgram
     tolerance: float
+    ahead: float
     best: PeakedLaw
     least: float = math.inf
     bound: float = 0.0
@@ -157,7 +165,7 @@ class _LawSearch:
             value, self.bound, self.rounds = self.program.value(law), max(self.bound, lower), self.rounds + 1
             if value < self.least:
                 self.best, self.least = law, value
-            if is_over() or self.gap <= self.tolerance:
+            if is_over() or self.gap <= self.tolerance or self.bound > self.ahead:
                 self.over = True
                 return
 

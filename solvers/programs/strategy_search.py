@@ -50,6 +50,9 @@ RANDOM, RANDOM_DIMENSION = 6, 12
 P_SHARES, P_SEVERAL, P_STARTS, P_STEPS = (16, 8), 64, 4, 300
 # A relative weight that makes a Gram matrix regular, and the accuracy of the weights that are sought for a bound.
 FULLER = 1e-4
+# Of what is reached elsewhere, where the descent from the best start ends the search: in 27 searches it reached at most 1.43
+# times the best of all descents, in a tenth of their work. Less gain is none.
+OUTDONE, GAIN = 1.5, 1e-3
 # More answers than this many times their rank are no strategy: the length of a change grows with their number.
 LARGEST_SURPLUS = 3
 
@@ -124,12 +127,15 @@ def optimise_strategy(
     keep: int = 3,
     lower_bound: float | None = None,
     seeds: Sequence[Array] = (),
+    ahead: float = np.inf,
 ) -> Solution[Strategy]:
     """Reweigh every start and the p-identity, `descend_by_gradient` from the `keep` best and from `seeds`, return the best.
     Never worse than any start. Descents end when their work is done.
 
     `lower_bound` replaces `singular_value_bound` where the caller knows a better one. Iterations are cut to what `EFFORT`
     allows; where that is none, the best start is the answer.
+    ahead: an error that is reached elsewhere. A descent from the best start that gains nothing above it, or ends `OUTDONE`
+    times as far, is the answer.
     gram W: (N, N). starts: matrices (p, N) by name. ValueError where no start has full column rank on the span of the changes.
     """
     iterations = min(iterations, EFFORT // max(1, changes.count * changes.size))
@@ -153,10 +159,16 @@ def optimise_strategy(
         return descend_by_gradient(w, changes, start, iterations, bound)
 
     pool = [_solution(s, w, changes, 0, "best of the starts", bound) for s in fitted]
+    first = min(pool, key=lambda s: s.value)
+    scouts = _those_that_succeed([partial(descended, first.point)]) if first.value > ahead else []
+    scout = min([*scouts, first], key=lambda s: s.value)
+    if scout.value > ahead and (scout.value > OUTDONE * ahead or scout.value > (1 - GAIN) * first.value):
+        return scout
     pool += _those_that_succeed([*(partial(reweigh, w, changes, s, iterations, bound) for s in fitted), shaped])
     pool.sort(key=lambda s: s.value)
     places = [s.point for s in pool[:keep]] + [fit_to_budgets(matrix, changes, "random rows") for matrix in seeds]
-    return min([*_those_that_succeed([partial(descended, s) for s in places]), pool[0]], key=lambda s: s.value)
+    ends = _those_that_succeed([partial(descended, s) for s in places])
+    return min([*ends, *scouts, pool[0]], key=lambda s: s.value)
 
 
 def _those_that_succeed(searches: Sequence[Callable[[], Solution[Strategy]]]) -> list[Solution[Strategy]]:
@@ -322,6 +334,7 @@ def optimise_workload(
     keep: int = 3,
     seed: int = 0,
     lower_bound: float | None = None,
+    ahead: float = np.inf,
 ) -> Solution[Strategy]:
     """The best strategy found for `workload` Q (K, N), in answer coordinates, and among the elements from `starts` if given.
 
@@ -340,7 +353,7 @@ def optimise_workload(
         lower_bound = singular_value_bound(gram, moved) if alone is None else unit_bound(q.T @ q, alone)
     bound, starts_here = lower_bound, _answer_starts(combined, moved, seed)
     if alone is None or len(gram) <= RANDOM_DIMENSION:
-        found = optimise_strategy(gram, moved, starts_here, iterations, keep, bound, _random_strategies(gram, seed))
+        found = optimise_strategy(gram, moved, starts_here, iterations, keep, bound, _random_strategies(gram, seed), ahead)
     else:
         found = _solution(best_fixed(gram, moved, starts_here), gram, moved, 0, "best of the starts", bound)
     lifted = fit_to_budgets(found.point.matrix @ rows, changes, found.point.name)
@@ -349,7 +362,7 @@ def optimise_workload(
     if alone is not None:
         others.append(partial(_for_units, q.T @ q, alone, changes, starts or {}, seed, bound))
     if starts and (alone is None or len(alone) <= RANDOM_DIMENSION):
-        others.append(partial(optimise_strategy, q.T @ q, changes, starts, iterations, keep, bound))
+        others.append(partial(optimise_strategy, q.T @ q, changes, starts, iterations, keep, bound, ahead=ahead))
     return min([*solutions, *_those_that_succeed(others)], key=lambda s: s.value)
 
 

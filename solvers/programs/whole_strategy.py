@@ -10,7 +10,7 @@ starts, never worse than any of them. Derivations in docs/theory/strategies.md, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -34,6 +34,7 @@ FEW, SHORT, LONG = 8, 30, 200  # steps of a descent: of every start, of those in
 NEAR = 1.5  # times the least loss after a few steps, beyond which a start leaves the race
 REACHED = 1e-9  # relative distance from the bound at which nothing is left to search
 FAR = 3.0  # times the least loss of a start, beyond which others are not followed
+OUTDONE, OUTRACED = 2.5, 1.5  # times what is reached elsewhere, beyond which starts, and the race, are in vain
 AHEAD = 2  # starts that are followed to their ends
 POLISHED, POLISH_STEPS = 400, 12  # rows up to which rates are polished, and how often
 REWEIGHED = 10  # convex programs that weigh the answers anew, for fixed answers in other losses than the squared one
@@ -421,29 +422,33 @@ def measured_alone(asked: RateProblem, starts: Sequence[tuple[Array, Mapping[str
 def searched(
     asked: RateProblem,
     starts: Mapping[str, tuple[Array, Array | None]],
-    pool: Mapping[str, Array],
+    pool: Callable[[], Mapping[str, Array]],
     effort: float,
     bound: float = 0.0,
     seed: int = 0,
+    ahead: float = math.inf,
 ) -> list[Rates]:
     """The best rates found, those of least loss first: of each start that was followed to its end, with further rows of the
     pool where these helped.
 
-    starts: rows (p, C) by name, with rates (p,) to begin with or None for equal ones. pool: groups of rows (g, C) by name, each
-    added as one. effort: units of `UNIT` entries. bound: a loss that nothing beats, at which the search ends; it does where
-    the best start has no noise on whole numbers, too. Nothing depends on a clock. Starts that do not determine the answers are
-    left out; an empty list where none does.
+    starts: rows (p, C) by name, with rates (p,) to begin with or None for equal ones. pool: makes groups of rows (g, C) by
+    name, each added as one. effort: units of `UNIT` entries. bound: a loss that nothing beats, at which the search ends; it
+    does where the best start has no noise on whole numbers, too. Nothing depends on a clock. Starts that do not determine the
+    answers are left out; an empty list where none does. ahead: a loss that is reached elsewhere; the search ends where its
+    starts are `OUTDONE` times above it, and where its race is `OUTRACED` times above it.
     """
     budget = Effort(effort * UNIT)
     begun = [RowSet.begun_with(asked, rows, weights, name) for name, (rows, weights) in starts.items()]
     ends = [candidates.at(weights) for candidates, weights in begun if candidates.complete]
     first = min(ends, key=lambda end: end.loss, default=None)
-    if first is None or first.loss <= bound * (1 + REACHED) or not first.steps.any():
+    if first is None or first.loss <= bound * (1 + REACHED) or not first.steps.any() or first.loss > OUTDONE * ahead:
         return sorted((end for end in ends if np.isfinite(end.loss)), key=lambda end: end.loss)
     complete = (one for one in begun if one[0].complete)
     near = [one for one, end in zip(complete, ends, strict=True) if end.loss <= FAR * first.loss]
     raced = [pruned(candidates, weights) for candidates, weights in _race(near, budget, np.random.default_rng(seed))]
     ends += [candidates.at(weights) for candidates, weights in raced]
+    if min(end.loss for end in ends) > OUTRACED * ahead:
+        raced = []
     for place, (candidates, weights) in enumerate(raced[:AHEAD]):
         own = budget.share(0.25)
         weights = descended(candidates, weights, LONG, own)
@@ -451,7 +456,8 @@ def searched(
         ends.append(candidates.at(weights))
         raced[place] = (candidates, weights)
         budget.returned(own)
-    ends.append(_with_more_rows(asked, min(raced, key=lambda one: one[0].loss(one[1])), pool, budget))
+    if raced:
+        ends.append(_with_more_rows(asked, min(raced, key=lambda one: one[0].loss(one[1])), pool(), budget))
     return sorted((end for end in ends if np.isfinite(end.loss)), key=lambda end: end.loss)
 
 
