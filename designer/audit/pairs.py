@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,19 +26,20 @@ from designer.base.progress import track
 from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.certificate.sensitivity import SensitivitySet
 from designer.files.spec import from_spec
-from designer.lattice.mechanism import LatticeMechanism
-from designer.local.mechanism import Channel
-from designer.local.peaks import LossPrices, proven_loss
 from designer.mechanism.additive import AdditiveMechanism, is_unwritten
 from designer.mechanism.interface import Mechanism
 from designer.problem.compressed_rows import compressed
 from designer.problem.relation import Relation, finite_pairs
 from designer.sampling.entropy import Entropy
-from designer.selection.mechanism import Selection
-from designer.synthetic.small_databases import SmallDB
 from designer.verifier import INSTALLED, NoVerdict, verify
 from solvers.exact.balls import rational_ball, working_precision
 from solvers.exact.rational import float_below
+
+if TYPE_CHECKING:
+    from designer.lattice.mechanism import LatticeMechanism
+    from designer.local.mechanism import Channel
+    from designer.selection.mechanism import Selection
+    from designer.synthetic.small_databases import SmallDB
 
 LAW_SUBJECT = "law, enumerated"
 MOST_COMPARED = 4000
@@ -132,6 +133,8 @@ def every_row_compared(made: Channel) -> Finding:
 
 def bound_recomputed(made: Channel) -> Finding:
     """The loss that no channel is below, in rationals, from the prices that the spec carries as a note."""
+    from designer.local.peaks import LossPrices, proven_loss
+
     subject, note = "lower bound of the loss", made.provenance.get("prices")
     if note is None or made.optimality is None:
         return not_looked_at(subject, "the spec carries no prices that would prove one")

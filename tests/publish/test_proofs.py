@@ -44,7 +44,7 @@ def cited() -> Iterator[str]:
     yield THEOREM + OF_OTHER_NOISE
 
 
-SKETCHES = {theorem: sketch for kind in KINDS.values() for theorem, sketch in kind.part("page").sketches.items()}
+SKETCHES = {theorem: sketch for kind in KINDS.values() for theorem, sketch in kind.part("page")().sketches().items()}
 
 
 def test_every_theorem_has_its_sketch_and_no_sketch_is_of_none() -> None:
