@@ -304,14 +304,14 @@ def _changed(node: Any, path: tuple[Any, ...]) -> Any:
     return copied
 
 
-SOME = 8  # rows of those that are not written out
+ROWS_COMPARED = 8  # rows of those that are not written out
 
 
 def on_the_grid(made: AdditiveMechanism) -> Finding:
     """That protected differences are whole steps."""
     points, integers = made.grid.values(made.integers), made.integers
     if is_unwritten(made):
-        points, integers = (compressed(rows[:SOME])[:, :200].toarray() for rows in (points, integers))
+        points, integers = (compressed(rows[:ROWS_COMPARED])[:, :200].toarray() for rows in (points, integers))
     steps = [made.grid.step(k) for k in range(len(points))]
     whole = all(
         Fraction(float(value)) == int(number) * step
@@ -337,7 +337,7 @@ def in_the_kernel(made: LatticeMechanism) -> Finding:
     return proven(REACHABLE, f"{len(moved)} protected changes keep the constraints, as every draw does (below)", kept)
 
 
-SEEN = 64  # whole noise of variance SEEN / DRAWS is 0 in all draws with a chance of about exp(-SEEN)
+SURELY_SEEN = 64  # whole noise of variance SURELY_SEEN / DRAWS is 0 in all draws with a chance of about exp(-SURELY_SEEN)
 
 
 def noisy(made: Mechanism, entropy: Entropy) -> Finding:
@@ -348,7 +348,7 @@ def noisy(made: Mechanism, entropy: Entropy) -> Finding:
     silent = {name for name, quiet in zip(made.workload.queries, still, strict=True) if quiet}
     undeclared = sorted(silent - set(made.exact))
     variances = dict(zip(made.workload.queries, made.query_variances(), strict=True)) if undeclared else {}
-    rare = [name for name in undeclared if 0 < variances[name] < SEEN / DRAWS]
+    rare = [name for name in undeclared if 0 < variances[name] < SURELY_SEEN / DRAWS]
     wrong = sorted((set(undeclared) - set(rare)) | (set(made.exact) - silent))
     words = f"{DRAWS} draws: {len(silent) - len(undeclared)} answers without noise, all declared exact"
     if wrong:
