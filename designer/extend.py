@@ -6,6 +6,9 @@ for it.
 2
 """
 
+from typing import TYPE_CHECKING
+
+from designer.base.lazy_imports import public_names
 from designer.certificate.norms import Norm
 from designer.designing.family import Family
 from designer.designing.laplace import mechanism as laplace_mechanism
@@ -13,9 +16,11 @@ from designer.designing.listed import forget, register
 from designer.designing.measured import moving_coordinates
 from designer.designing.repair import freeze, on_heard
 from designer.mechanism.noise import Grid
-from designer.publish.pictures.figures import figure
-from designer.publish.pictures.kinds import register_picture
 from designer.relations.metrics.metric import Metric
+
+if TYPE_CHECKING:
+    from designer.publish.pictures.figures import figure
+    from designer.publish.pictures.kinds import register_picture
 
 __all__ = [
     "Family",
@@ -31,3 +36,6 @@ __all__ = [
     "register",
     "register_picture",
 ]
+__getattr__, __dir__ = public_names(
+    __name__, {"designer.publish.pictures.figures": "figure", "designer.publish.pictures.kinds": "register_picture"}
+)

@@ -1,8 +1,8 @@
 """The tiers. The default: every case of the tests of `PROMISES`, every case that a mutant names, and the first case of every
 test. `quick`: what the files of `QUICK` have in it. `nightly`: all that is not `heavy`.
 
-A case that is marked `nightly` or `heavy` stands in that tier alone. A test that is asked for by its name (`file::test`) runs
-with all its cases, but for `--tier`.
+A test that asks for a room that was taken out is skipped (tests/rooms.py). A case that is marked `nightly` or `heavy` stands in
+that tier alone. A test that is asked for by its name (`file::test`) runs with all its cases, but for `--tier`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
+from tests import rooms
 from tests.mutation.listed import named_tests
 
 # Two workers share two cores: a thread each for linear algebra, where nobody asked for more.
@@ -69,10 +70,47 @@ class Doctests:
         return [c for c in collectors if not isinstance(c, DoctestModule) or b">>> " in file_path.read_bytes()]
 
 
+class WithoutRooms:
+    """Skips tests that ask for a room that was taken out, or for all rooms."""
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        return True if collection_path in [TESTS / folder for folder in rooms.OF_ALL] else None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self) -> Generator[None, Any, Any]:
+        report = yield
+        call = report.__dict__.get("call")
+        if call is not None and call.excinfo and (room := rooms.asked_for(call.excinfo.value)):
+            del report.__dict__["call"]
+            report.outcome, report.longrepr = "skipped", (report.nodeid, 0, rooms.needs(room))
+        return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, None, None]:
+        if item.get_closest_marker("every_room"):
+            pytest.skip("asks for every room")
+        return (yield from _skipping())
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, None, None]:
+        return (yield from _skipping())
+
+
+def _skipping() -> Generator[None, None, None]:
+    try:
+        return (yield)
+    except Exception as error:
+        if room := rooms.asked_for(error):
+            pytest.skip(rooms.needs(room))
+        raise
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Registers what holds for all folders, not only for that of this file. The quick tier asks for its files, where no path
     is given, so that no other is read."""
     config.pluginmanager.register(Doctests())
+    if rooms.ABSENT:
+        config.pluginmanager.register(WithoutRooms())
     if config.option.markexpr == "quick" and config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.args = [str(TESTS / file) for file in QUICK]
 

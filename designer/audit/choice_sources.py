@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,14 +17,16 @@ from designer.audit.mean_tests import Columns, Source, in_a_row
 from designer.audit.verdict import Finding, not_looked_at
 from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
-from designer.local.mechanism import Channel
 from designer.mechanism.staircase import StaircaseMechanism
 from designer.mechanism.staircase_noise import Peaks, Stairs, coordinates
 from designer.sampling.entropy import Entropy
 from designer.sampling.integer_samplers import draw_from_table
-from designer.selection.mechanism import Selection
-from designer.synthetic.multiplicative import MWEM
-from designer.synthetic.small_databases import SmallDB
+
+if TYPE_CHECKING:
+    from designer.local.mechanism import Channel
+    from designer.selection.mechanism import Selection
+    from designer.synthetic.multiplicative import MWEM
+    from designer.synthetic.small_databases import SmallDB
 
 NODES = 96  # of Gauss and Legendre: exact for polynomials of degree 191
 MOST_NAMED = 40

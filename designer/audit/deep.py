@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from designer.audit.choice_sources import channel_source, mwem_source, selection_source, small_db_source, staircase_source
 from designer.audit.enumerated_laws import (
@@ -50,24 +50,25 @@ from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem
 from designer.base.progress import announce
 from designer.certificate.frozen import FrozenMechanism
-from designer.domains.marginals import MarginalMechanism
-from designer.domains.products import StructuredMechanism
-from designer.files.kinds import kind_of
-from designer.lattice.mechanism import LatticeMechanism
-from designer.lattice.row_mechanism import RowMechanism
+from designer.files.kinds import mechanism_kind
 from designer.limits import MOST_AUDIT_SECONDS
-from designer.local.mechanism import Channel
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.mechanism.interface import Mechanism
 from designer.mechanism.staircase import StaircaseMechanism
-from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
-from designer.selection.mechanism import Selection
-from designer.synthetic.multiplicative import MWEM
-from designer.synthetic.small_databases import SmallDB
-from designer.tables.other_noise import Quantile
-from designer.tables.plan import TablePlan
+
+if TYPE_CHECKING:
+    from designer.domains.marginals import MarginalMechanism
+    from designer.domains.products import StructuredMechanism
+    from designer.lattice.mechanism import LatticeMechanism
+    from designer.lattice.row_mechanism import RowMechanism
+    from designer.local.mechanism import Channel
+    from designer.odds_ratio.mechanism import OddsRatioTest
+    from designer.selection.mechanism import Selection
+    from designer.synthetic.multiplicative import MWEM
+    from designer.synthetic.small_databases import SmallDB
+    from designer.tables.plan import TablePlan
 
 # What deep verification looks at, kind by kind.
 M = TypeVar("M", bound=FrozenMechanism)
@@ -156,7 +157,7 @@ class OfHierarchies(_OfAnswers[HierarchyMechanism]):
         return additive_written_out(made, entropy)
 
 
-class OfLattices(_OfAnswers[LatticeMechanism]):
+class OfLattices(_OfAnswers["LatticeMechanism"]):
     """Integer noise on a kernel."""
 
     def sources(self, made: LatticeMechanism, entropy: Entropy, seed: int | None) -> Looked:
@@ -174,7 +175,7 @@ class OfLattices(_OfAnswers[LatticeMechanism]):
         return lattice_written_out(made, entropy)
 
 
-class OfRows(_OfAnswers[RowMechanism]):
+class OfRows(_OfAnswers["RowMechanism"]):
     """Integer noise row by row."""
 
     def sources(self, made: RowMechanism, entropy: Entropy, seed: int | None) -> Looked:
@@ -200,7 +201,7 @@ class OfStaircases(_OfAnswers[StaircaseMechanism]):
         return [source] if source else [], findings
 
 
-class OfDomains(Inspection[MarginalMechanism | StructuredMechanism]):
+class OfDomains(Inspection["MarginalMechanism | StructuredMechanism"]):
     """Marginals, and products of queries."""
 
     def sources(self, made: MarginalMechanism | StructuredMechanism, entropy: Entropy, seed: int | None) -> Looked:
@@ -210,10 +211,12 @@ class OfDomains(Inspection[MarginalMechanism | StructuredMechanism]):
         return one_coordinate(made.law == "laplace", entropy)
 
 
-class OfPlans(Inspection[TablePlan]):
+class OfPlans(Inspection["TablePlan"]):
     """Plans of tables."""
 
     def sources(self, made: TablePlan, entropy: Entropy, seed: int | None) -> Looked:
+        from designer.tables.other_noise import Quantile
+
         found = [not_looked_at("aggregates of records", "exact numbers of an engine; nothing was counted here")]
         if any(level.selection for level in made.levels):
             found.append(not_looked_at("groups that are found", "the noisy numbers of rows against thresholds need records"))
@@ -225,7 +228,7 @@ class OfPlans(Inspection[TablePlan]):
         return one_coordinate(False, entropy)
 
 
-class OfTests(Inspection[OddsRatioTest]):
+class OfTests(Inspection["OddsRatioTest"]):
     """Tests of odds ratios."""
 
     def sources(self, made: OddsRatioTest, entropy: Entropy, seed: int | None) -> Looked:
@@ -235,7 +238,7 @@ class OfTests(Inspection[OddsRatioTest]):
         return [enumerated_test(made)]
 
 
-class OfSelections(Inspection[Selection]):
+class OfSelections(Inspection["Selection"]):
     """Choices of one candidate."""
 
     reaches = "every candidate has a positive probability whatever the data"
@@ -248,7 +251,7 @@ class OfSelections(Inspection[Selection]):
         return [selections_compared(made)]
 
 
-class OfMultiplicativeWeights(Inspection[MWEM]):
+class OfMultiplicativeWeights(Inspection["MWEM"]):
     """Synthetic data by multiplicative weights."""
 
     reaches = "every query and every multiple of the step has a positive probability whatever the data"
@@ -261,7 +264,7 @@ class OfMultiplicativeWeights(Inspection[MWEM]):
         return [not_looked_at(LAW_SUBJECT, words)]
 
 
-class OfSmallDatabases(Inspection[SmallDB]):
+class OfSmallDatabases(Inspection["SmallDB"]):
     """Choices of a small database."""
 
     reaches = "every candidate has a positive probability whatever the data"
@@ -273,7 +276,7 @@ class OfSmallDatabases(Inspection[SmallDB]):
         return [databases_compared(made)]
 
 
-class OfChannels(Inspection[Channel]):
+class OfChannels(Inspection["Channel"]):
     """Reports of single persons."""
 
     reaches = "every report has a positive probability whatever the value"
@@ -290,7 +293,7 @@ class OfChannels(Inspection[Channel]):
 
 def inspection_of(made: FrozenMechanism) -> Inspection[Any]:
     """What is looked at in an object; of a class that no spec can hold what is looked at in every one."""
-    kind = kind_of(made)
+    kind = mechanism_kind(made)
     found: type[Inspection[Any]] = Inspection if kind is None else kind.part("inspection")
     return found()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,16 @@ from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
 from designer.certificate.norm_kinds import BundleNorm, CappedNorm
 from designer.certificate.norms import Gauge, Norm
-from designer.lattice.mechanism import LatticeMechanism
-from designer.lattice.row_mechanism import RowMechanism
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.mechanism.noise import Grid, noise_for
 from designer.sampling.entropy import Entropy
 from designer.sampling.integer_gaussian import DiscreteGaussian
 from designer.sampling.integer_laplace import DiscreteLaplace
+
+if TYPE_CHECKING:
+    from designer.lattice.mechanism import LatticeMechanism
+    from designer.lattice.row_mechanism import RowMechanism
 
 # Noise that is added to exact answers: for each kind of it the law that its certificate speaks of, and its own draws.
 MOST_WATCHED = 24  # coordinates or vectors of jointly drawn noise

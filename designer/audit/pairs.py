@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,19 +26,20 @@ from designer.base.progress import track
 from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.certificate.sensitivity import SensitivitySet
 from designer.files.spec import from_spec
-from designer.lattice.mechanism import LatticeMechanism
-from designer.local.mechanism import Channel
-from designer.local.peaks import LossPrices, proven_loss
 from designer.mechanism.additive import AdditiveMechanism, is_unwritten
 from designer.mechanism.interface import Mechanism
 from designer.problem.compressed_rows import compressed
 from designer.problem.relation import Relation, finite_pairs
 from designer.sampling.entropy import Entropy
-from designer.selection.mechanism import Selection
-from designer.synthetic.small_databases import SmallDB
 from designer.verifier import INSTALLED, NoVerdict, verify
 from solvers.exact.balls import rational_ball, working_precision
 from solvers.exact.rational import float_below
+
+if TYPE_CHECKING:
+    from designer.lattice.mechanism import LatticeMechanism
+    from designer.local.mechanism import Channel
+    from designer.selection.mechanism import Selection
+    from designer.synthetic.small_databases import SmallDB
 
 LAW_SUBJECT = "law, enumerated"
 MOST_COMPARED = 4000
@@ -132,6 +133,8 @@ def every_row_compared(made: Channel) -> Finding:
 
 def bound_recomputed(made: Channel) -> Finding:
     """The loss that no channel is below, in rationals, from the prices that the spec carries as a note."""
+    from designer.local.peaks import LossPrices, proven_loss
+
     subject, note = "lower bound of the loss", made.provenance.get("prices")
     if note is None or made.optimality is None:
         return not_looked_at(subject, "the spec carries no prices that would prove one")
@@ -301,14 +304,14 @@ def _changed(node: Any, path: tuple[Any, ...]) -> Any:
     return copied
 
 
-SOME = 8  # rows of those that are not written out
+ROWS_COMPARED = 8  # rows of those that are not written out
 
 
 def on_the_grid(made: AdditiveMechanism) -> Finding:
     """That protected differences are whole steps."""
     points, integers = made.grid.values(made.integers), made.integers
     if is_unwritten(made):
-        points, integers = (compressed(rows[:SOME])[:, :200].toarray() for rows in (points, integers))
+        points, integers = (compressed(rows[:ROWS_COMPARED])[:, :200].toarray() for rows in (points, integers))
     steps = [made.grid.step(k) for k in range(len(points))]
     whole = all(
         Fraction(float(value)) == int(number) * step
@@ -334,7 +337,7 @@ def in_the_kernel(made: LatticeMechanism) -> Finding:
     return proven(REACHABLE, f"{len(moved)} protected changes keep the constraints, as every draw does (below)", kept)
 
 
-SEEN = 64  # whole noise of variance SEEN / DRAWS is 0 in all draws with a chance of about exp(-SEEN)
+SURELY_SEEN = 64  # whole noise of variance SURELY_SEEN / DRAWS is 0 in all draws with a chance of about exp(-SURELY_SEEN)
 
 
 def noisy(made: Mechanism, entropy: Entropy) -> Finding:
@@ -345,7 +348,7 @@ def noisy(made: Mechanism, entropy: Entropy) -> Finding:
     silent = {name for name, quiet in zip(made.workload.queries, still, strict=True) if quiet}
     undeclared = sorted(silent - set(made.exact))
     variances = dict(zip(made.workload.queries, made.query_variances(), strict=True)) if undeclared else {}
-    rare = [name for name in undeclared if 0 < variances[name] < SEEN / DRAWS]
+    rare = [name for name in undeclared if 0 < variances[name] < SURELY_SEEN / DRAWS]
     wrong = sorted((set(undeclared) - set(rare)) | (set(made.exact) - silent))
     words = f"{DRAWS} draws: {len(silent) - len(undeclared)} answers without noise, all declared exact"
     if wrong:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +22,16 @@ from designer.audit.enumerated_laws import balance_watch, table_source
 from designer.audit.mean_tests import Columns, Source, in_a_row
 from designer.audit.verdict import Finding, proven
 from designer.base.arrays import Floats
-from designer.domains.marginals import MarginalMechanism
-from designer.domains.products import StructuredMechanism
-from designer.lattice.row_mechanism import RowMechanism
-from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.sampling.entropy import Entropy
-from designer.tables.other_noise import OtherNoise, PureSum, SlowlyScaledSum
-from designer.tables.plan import TablePlan
-from designer.tables.policies.slow_policies import StudentNoise
-from designer.tables.queries import Additive, Aggregated
-from designer.tables.scans import noisy_integers
 from designer.tradeoff.functions import Gaussian, Tradeoff
+
+if TYPE_CHECKING:
+    from designer.domains.marginals import MarginalMechanism
+    from designer.domains.products import StructuredMechanism
+    from designer.lattice.row_mechanism import RowMechanism
+    from designer.odds_ratio.mechanism import OddsRatioTest
+    from designer.tables.plan import TablePlan
+    from designer.tables.queries import Aggregated
 
 MOST_KEPT = 4096  # coordinates of a draw that are looked at
 MOST_KEYS = 64  # groups of a query whose noise is drawn together
@@ -63,6 +62,8 @@ def gaussian_energies(precisions: Floats) -> Callable[[Floats], Floats]:
 def domain_source(made: StructuredMechanism | MarginalMechanism, entropy: Entropy) -> Source:
     """The noise of all products, block by block, or of all residuals that get any: coordinate (k, l, ...) of a residual has
     precision s over k (k + 1) l (l + 1) ..."""
+    from designer.domains.products import StructuredMechanism
+
     if isinstance(made, StructuredMechanism):
         norms = [np.ones([len(made.matrices[axis][place].rows) for axis, place in b.parts.items()]) for b in made.blocks]
         strengths, parts = np.array([block.strength for block in made.blocks]), "products"
@@ -90,6 +91,9 @@ def plan_sources(made: TablePlan, entropy: Entropy) -> list[Source]:
 
 
 def _query_source(query: Aggregated, entropy: Entropy) -> Source:
+    from designer.tables.queries import Additive
+    from designer.tables.scans import noisy_integers
+
     known = query.groups.keys
     listed = (("any",) * len(query.groups.columns),) if known is None else tuple(known)
     one_law = not isinstance(query, Additive) or len(query.grid_variances(listed)) == 1
@@ -111,6 +115,10 @@ def _query_source(query: Aggregated, entropy: Entropy) -> Source:
 
 def _energies_of(query: Aggregated, keys: Sequence[Any]) -> Callable[[Floats], Floats]:
     """The law of a query's noise in its own steps, from what the plan states."""
+    from designer.tables.other_noise import OtherNoise, PureSum, SlowlyScaledSum
+    from designer.tables.policies.slow_policies import StudentNoise
+    from designer.tables.queries import Additive
+
     if isinstance(query, Additive):
         return gaussian_energies(np.array([float(query.step**2 / Fraction(query.variance_of(key))) for key in keys]))
     assert isinstance(query, OtherNoise)

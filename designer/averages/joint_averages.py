@@ -36,7 +36,7 @@ OBJECTIVE = (
 )
 SHARED = "; max_u taken for each statistic apart where several groups decide it"
 # A row that varies by less than this times its noise scale is a constant, left so by the descent.
-FAINT = 1e-8
+NEGLIGIBLE_SPREAD = 1e-8
 
 
 def squared_averages(queries: StatisticalQueries, n: float, weights: Mapping[str, float] | None = None) -> AdditiveMechanism:
@@ -128,7 +128,7 @@ def _frozen(
 ) -> AdditiveMechanism:
     problem = queries.problem(weights=v)
     spread = np.array([max(np.ptp(part) for part in np.split(row, _starts(queries)[1:-1])) for row in rows])
-    heard = (scales > 0) & (spread > FAINT * scales)
+    heard = (scales > 0) & (spread > NEGLIGIBLE_SPREAD * scales)
     rows, scales = _without_faint(queries, rows, heard), np.where(heard, scales, 0.0)
     weights = np.where(heard, 1 / np.where(heard, scales, 1.0), np.inf)
     made = freeze(

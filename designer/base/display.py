@@ -102,7 +102,7 @@ def printed_below(value: float, digits: int = 4) -> str:
 
 DIGITS = 4
 # Of two floats that different machines compute from the same numbers, relative: that far off, a round number is itself.
-SAME = Decimal("1e-9")
+TIE_TOLERANCE = Decimal("1e-9")
 PLAIN = range(-4, 12)  # decimal exponents that are written out
 
 
@@ -182,7 +182,7 @@ def settled(value: float | Fraction, digits: int, direction: str = ROUND_CEILING
     (Decimal('16'), Decimal('16.01'))
     """
     close = rounded(value, digits, ROUND_HALF_EVEN)
-    near = abs(Fraction(close) - Fraction(value)) <= Fraction(SAME) * abs(Fraction(value))
+    near = abs(Fraction(close) - Fraction(value)) <= Fraction(TIE_TOLERANCE) * abs(Fraction(value))
     return close if near else rounded(value, digits, direction)
 
 

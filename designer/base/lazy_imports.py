@@ -18,11 +18,16 @@ def at_address(address: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def at_addresses(addresses: Iterable[str]) -> tuple[Any, ...]:
-    """The same of several, without those of rooms that are not there."""
+def is_there(address: str) -> bool:
+    """Whether the room of an address is part of this installation; nothing of it is imported."""
     from importlib.util import find_spec
 
-    return tuple(at_address(each) for each in addresses if find_spec(".".join(each.split(".")[:2])))
+    return find_spec(".".join(address.split(".")[:2])) is not None
+
+
+def at_addresses(addresses: Iterable[str]) -> tuple[Any, ...]:
+    """What several name, without those of rooms that are not there."""
+    return tuple(at_address(each) for each in addresses if is_there(each))
 
 
 def public_names(room: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

@@ -273,7 +273,7 @@ REMEDIES: Mapping[str, str] = {
     "empty": "restore it, or make it again",
 }
 LOOKED_AT = 1 << 20  # bytes: a larger file is told by its beginning
-NEAR = 4000  # characters within which files of this program name their format
+FORMAT_WITHIN = 4000  # characters within which files of this program name their format
 _FORMAT = re.compile(r'"format"\s*:\s*"(dp-designer/[a-z-]+)"')
 
 
@@ -311,7 +311,7 @@ def mistaken(content: bytes, wanted: str) -> str:
 def _of_json(text: str) -> str:
     if not text.lstrip().startswith("{"):
         return ""
-    if own := _FORMAT.search(text[:NEAR]):
+    if own := _FORMAT.search(text[:FORMAT_WITHIN]):
         return FORMATS_OF_OWN.get(own[1], "a spec")
     try:
         json.loads(text)

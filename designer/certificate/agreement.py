@@ -31,8 +31,8 @@ from solvers.solution import Status
 M = TypeVar("M")
 R = TypeVar("R")
 
-SAME = 1e-6  # of a number without noise and the whole number that it is
-FAR = 20.0  # standard errors that noise alone does not move an answer by: with Laplace noise once in 10^12 answers
+WHOLE_TOLERANCE = 1e-6  # of a number without noise and the whole number that it is
+MOST_ERRORS = 20.0  # standard errors that noise alone does not move an answer by: with Laplace noise once in 10^12 answers
 SMALLEST = 1e-12  # of the largest standard deviation: what is below it carries no noise
 
 
@@ -89,7 +89,7 @@ class Moved:
         if errors is None:
             farthest = np.full(len(off), math.nan)
         else:
-            moved = off > SAME + 1e-12 * np.abs(answers)
+            moved = off > WHOLE_TOLERANCE + 1e-12 * np.abs(answers)
             with np.errstate(divide="ignore", invalid="ignore"):
                 farthest = np.where(moved | (errors > 0), off / errors, 0.0)
         if not len(off):
@@ -105,7 +105,7 @@ class Moved:
         if math.isinf(self.errors):
             return f"An answer that no noise enters was moved ({place}), because it does not agree with the others."
         said = f"Every number is within {at_most(self.errors, 3)} standard errors of its released answer"
-        if self.errors <= FAR:
+        if self.errors <= MOST_ERRORS:
             return f"{said}."
         return (
             f"{said}, which is more than its own noise explains (farthest: {place}): the numbers had to agree with one another "
@@ -176,7 +176,7 @@ def agreed(
 def _rounded(answers: Floats) -> Floats:
     """Exact answers as whole numbers, where they are."""
     near = np.rint(answers)
-    return np.where(np.abs(answers - near) <= SAME * (1 + np.abs(answers)), near, answers)
+    return np.where(np.abs(answers - near) <= WHOLE_TOLERANCE * (1 + np.abs(answers)), near, answers)
 
 
 def agreement_words(whole: bool, proven: bool, published: bool) -> str:

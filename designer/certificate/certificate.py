@@ -34,7 +34,7 @@ from solvers.exact.rational import float_above, max_float
 # products; the others are covered by their bound. Where all pairs tie (identity queries, N = 64, one budget)
 # 512 would take 5 s.
 EXACT_PAIRS, EXACT_PRODUCTS = 512, 100_000
-SEEN = "percent above the worst pair seen"
+WORST_SEEN = "percent above the worst pair seen"
 NOTHING_MOVES = "no protected change moves anything that is released, so the promise is kept whatever is published"
 
 
@@ -104,7 +104,7 @@ class PrivacyCertificate:
         """Where the worst ratio is attained, in words, or what is known where it is a bound."""
         if self.witness is None:
             return "no protected change moves an answer"
-        verb = "a bound; the worst pair seen is" if self.arithmetic.endswith(SEEN) else "attained at"
+        verb = "a bound; the worst pair seen is" if self.arithmetic.endswith(WORST_SEEN) else "attained at"
         return f"{verb} {self.witness.words}"
 
     def lines(self) -> list[str]:
@@ -345,13 +345,13 @@ def _verdict(search: _RatioSearch, theorem: str, elements: Sequence[str] | None)
         f"{search.pairs}"
     )
     if search.tolerance:
-        arithmetic += f", which for whole groups of pairs are up to {100 * search.tolerance:.3g} {SEEN}"
+        arithmetic += f", which for whole groups of pairs are up to {100 * search.tolerance:.3g} {WORST_SEEN}"
     return PrivacyCertificate(worst is not None and worst <= 1, worst, witness, search.pairs, arithmetic, theorem)
 
 
 # How far above its pair the claim says that it is, in percent.
 BOUND = re.compile(
-    rf"[^,]*, [^,]*, which for whole groups of pairs are up to ([0-9]{{1,3}}(?:[.][0-9]{{1,3}})?(?:e-[0-9]{{2}})?) {SEEN}"
+    rf"[^,]*, [^,]*, which for whole groups of pairs are up to ([0-9]{{1,3}}(?:[.][0-9]{{1,3}})?(?:e-[0-9]{{2}})?) {WORST_SEEN}"
 )
 
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
 from designer.base.progress import step
-from designer.certificate.certificate import SEEN, PrivacyCertificate, Witness
+from designer.certificate.certificate import WORST_SEEN, PrivacyCertificate, Witness
 from designer.certificate.norms import Norm
 from designer.problem.compressed_rows import WRITTEN_OUT, IntervalRows, Matrix, distinct_columns, extremes, row_places
 from designer.problem.relation import Relation, SimpleBudgets
@@ -285,7 +285,7 @@ def certify_described(
         witness = Witness(*found.pair, words, (), told)
     if found.bound is not None and found.reached is not None and found.bound > found.reached:
         over = math.inf if not found.reached else 100 * float_above(found.bound / found.reached - 1)
-        arithmetic += f", as a bound for the pairs that were not looked at, up to {over:.3g} {SEEN}"
+        arithmetic += f", as a bound for the pairs that were not looked at, up to {over:.3g} {WORST_SEEN}"
     return PrivacyCertificate(found.bound is not None and found.bound <= 1, found.bound, witness, pairs, arithmetic, theorem)
 
 

@@ -8,12 +8,11 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from designer.accounts.check import checked, require_recorded
 from designer.accounts.composition.privacy_in_words import LABEL, privacy_words
 from designer.accounts.ledger import Ledger
-from designer.audit.verdict import DeepVerdict
 from designer.base.checks import shown
 from designer.base.display import printed
 from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate
@@ -25,10 +24,6 @@ from designer.cli.options import add_output, check_output, loaded, release_and_s
 from designer.cli.spec_commands import add_deep_options, deeply
 from designer.designing.comparison import Comparison, compare
 from designer.designing.printouts import page
-from designer.exchange.device import device_text, portable_text, release_vectors
-from designer.exchange.opendp import measurement_module, noise_document, noise_rows, noise_schema
-from designer.exchange.registry import registry_entry
-from designer.exchange.spending import Distance
 from designer.files.releases import read_release, verify_release
 from designer.files.schema import release_file_schema, signature_schema, spec_schema
 from designer.files.signatures import trusted_keys
@@ -37,6 +32,9 @@ from designer.problem_file.schema import problem_schema
 from designer.publish.content import Evidence, SeenLedger, SeenRelease
 from designer.publish.page import board_page, html_of
 from designer.relations.problem import Problem
+
+if TYPE_CHECKING:
+    from designer.audit.verdict import DeepVerdict
 
 Exported = tuple[str, Any]  # the text of the file, and the data for `--json`
 
@@ -51,6 +49,8 @@ class Export(NamedTuple):
 
 def add_export(made: argparse.ArgumentParser) -> None:
     """export."""
+    from designer.exchange.spending import Distance
+
     made.set_defaults(run=_export)
     made.add_argument("--as", dest="kind", required=True, choices=list(EXPORTS), help=_what_each_is())
     add_output(made, "-o", "save it instead of printing it")
@@ -84,6 +84,8 @@ def _require_own_options(options: argparse.Namespace) -> None:
 
 
 def _opendp(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported:
+    from designer.exchange.opendp import measurement_module
+
     folder = options.output.parent if options.output else Path()
     spec = Path(os.path.relpath(options.file, folder)).as_posix()
     text = measurement_module(mechanism, spec, distance=options.distance or "records")
@@ -91,6 +93,8 @@ def _opendp(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported
 
 
 def _noise(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported:
+    from designer.exchange.opendp import noise_document, noise_rows
+
     if options.output and options.output.suffix == ".csv":
         rows = noise_rows(mechanism)
         header, *answers = rows
@@ -100,6 +104,8 @@ def _noise(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported:
 
 
 def _registry(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported:
+    from designer.exchange.registry import registry_entry
+
     release = None
     if options.release is not None:
         release = release_and_signer(options)[0]
@@ -110,21 +116,29 @@ def _registry(mechanism: FrozenMechanism, options: argparse.Namespace) -> Export
 
 
 def _portable(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported:
+    from designer.exchange.device import portable_text
+
     text = portable_text(mechanism)
     return text, {"portable": text}
 
 
 def _vectors(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported:
+    from designer.exchange.device import release_vectors
+
     vectors = release_vectors(mechanism, seed=1 if options.seed is None else options.seed)
     return readable_text(vectors), vectors
 
 
 def _javascript(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported:
+    from designer.exchange.device import device_text
+
     text = device_text(mechanism, "javascript")
     return text, {"javascript": text}
 
 
 def _c(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported:
+    from designer.exchange.device import device_text
+
     text = device_text(mechanism, "c")
     return text, {"c": text}
 
@@ -275,12 +289,18 @@ def _comparison(made: FrozenMechanism) -> Comparison | str:
 # The JSON Schemas of all files, for editors and for programs in other languages: schema.
 
 
+def _noise_schema() -> dict[str, Any]:
+    from designer.exchange.opendp import noise_schema
+
+    return noise_schema()
+
+
 SCHEMAS = {
     "problem": problem_schema,
     "spec": spec_schema,
     "release": release_file_schema,
     "signature": signature_schema,
-    "noise": noise_schema,
+    "noise": _noise_schema,
 }
 
 

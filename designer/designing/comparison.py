@@ -31,7 +31,7 @@ from designer.designing.design_result import Design, rank_by_consistency
 from designer.designing.dispatch import design, reason
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.printouts import COLUMNS, comparison_latex, comparison_markdown, comparison_text, sorted_rows
-from designer.designing.problem_kinds import kind_of
+from designer.designing.problem_kinds import problem_kind
 from designer.mechanism.interface import Mechanism
 from designer.relations.problem import Problem
 
@@ -133,7 +133,7 @@ def compare(
     >>> [(row["family"], round(row["loss"], 2)) for row in table.rows]
     [('laplace', 15.67), ('uniform_budget', 15.67)]
     """
-    made: Comparison = kind_of(problem).part("compare")(problem, families, effort=effort, seconds=seconds)
+    made: Comparison = problem_kind(problem).part("compare")(problem, families, effort=effort, seconds=seconds)
     return made
 
 

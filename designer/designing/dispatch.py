@@ -62,7 +62,7 @@ from designer.designing.family import (
     with_incumbent,
 )
 from designer.designing.own_solver import Solver, known_solver, named
-from designer.designing.problem_kinds import ProblemOfKind, kind_of
+from designer.designing.problem_kinds import ProblemOfKind, problem_kind
 from designer.designing.targets import TargetsMissed, design_meeting, remedy
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.consistency import BREAKS, BROKEN, FRACTIONS
@@ -279,7 +279,7 @@ def design(
     units_of(effort), cap_of(seconds)
     choices: dict[str, Any] = {"targets": targets, "solver": solver, "solver_options": solver_options}
     limits = {"effort": effort, "seconds": seconds}
-    made: Design[Any] = kind_of(problem).part("design")(problem, family, **limits, **choices, **options)
+    made: Design[Any] = problem_kind(problem).part("design")(problem, family, **limits, **choices, **options)
     logged("designed %s: %s", made.mechanism.format, made.mechanism.fingerprint)
     return made
 

@@ -42,7 +42,7 @@ WRITTEN_OUT = 4_000_000
 STARTING = 20_000  # pairs that a program starts from where all of them are searched
 # Of the largest cost of a coordinate, in units in which all vary alike: what the others
 # cost at least where a smaller cost is lost.
-FAINT = 1e-12
+RIDGE = 1e-12
 # Correlations of which nothing is seen in a loss.
 UNCORRELATED = 1e-9
 # In squared steps: from this variance on discrete Gaussian noise has that of the continuous one to 1e-15.
@@ -182,7 +182,7 @@ def covering(
     """The ellipsoid of least loss that covers all u / b.
 
     Solved in units in which the coordinates vary alike. Where some direction costs too little to be seen beside the rest, it is
-    given a cost of `FAINT` of the largest, so that it gets noise as well; the bound remains that of the loss itself.
+    given a cost of `RIDGE` of the largest, so that it gets noise as well; the bound remains that of the loss itself.
     """
     limit = positive(tolerance, "options.tolerance")
     exponents = unit_exponents(np.ptp(moving.points, axis=0))
@@ -190,7 +190,7 @@ def covering(
     answers = np.ldexp(coordinates.answers(problem) * np.sqrt(problem.costs)[:, None], exponents)
     solution = _least(alike, answers, loss, limit)
     if solution.status.usable and _is_degenerate(solution.point.covariance):
-        more = math.sqrt(FAINT) * np.linalg.norm(answers, axis=0).max() * np.eye(len(exponents))
+        more = math.sqrt(RIDGE) * np.linalg.norm(answers, axis=0).max() * np.eye(len(exponents))
         fuller = _least(alike, np.vstack([answers, more]), loss, limit)
         solution = replace(solution, status=fuller.status, point=fuller.point, value=fuller.value)
     point = solution.point
@@ -276,7 +276,7 @@ def diagonal_gaussian(problem: Problem, tolerance: Tolerance = 1e-9) -> Additive
         moving, steps = coordinates.sensitivity(problem), _steps(problem, coordinates)
     spread = np.ptp(moving.points, axis=0)
     asked = (coordinates.answers(problem) ** 2 * problem.costs[:, None]).sum(axis=0)
-    least = FAINT * (asked * spread**2).max() / spread**2
+    least = RIDGE * (asked * spread**2).max() / spread**2
     costs = np.maximum(asked, least)
     _, start = moving.worst(Norm(1 / spread, "l2"), limit=max(1000, 4 * len(spread)))
     rows = start.normalised**2

@@ -68,7 +68,7 @@ ROUNDS_END = 1e-4
 
 # A fitted row that varies by less than this times its noise scale is a constant, left so by the descent, and so is one whose
 # variation over n records is less than this times the largest noise scale: it needs no noise.
-FAINT = 1e-8
+NEGLIGIBLE_SPREAD = 1e-8
 
 
 @dataclass(frozen=True)
@@ -161,8 +161,8 @@ def frozen_fit(
     """The certified mechanism of rows (K, N) with scales (K,); a row that hardly varies, or whose scale is 0, is published as a
     constant on each component."""
     variation, root = _variation(problem, fitted), np.sqrt(problem.costs)
-    heard = (scales > 0) & (variation > FAINT * scales)
-    heard &= records * variation * root > FAINT * (scales * root).max()
+    heard = (scales > 0) & (variation > NEGLIGIBLE_SPREAD * scales)
+    heard &= records * variation * root > NEGLIGIBLE_SPREAD * (scales * root).max()
     fitted = np.where(heard[:, None], fitted, _constant_on_components(fitted, problem.relation))
     scales = np.where(heard, scales, 0.0)
     weights = np.where(heard, 1 / np.where(heard, scales, 1.0), np.inf)

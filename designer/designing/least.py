@@ -47,7 +47,7 @@ from designer.designing.auto import (
 from designer.designing.design_result import Design, rank_by_consistency
 from designer.designing.dispatch import design, reason
 from designer.designing.factor_search import Builder, FamilyFactor, Reached, factor_of_family, made_at, reached_by, worst_of
-from designer.designing.problem_kinds import kind_of
+from designer.designing.problem_kinds import problem_kind
 from designer.mechanism.interface import Mechanism
 from designer.problem.targets import Targets, require_targets
 from designer.relations.problem import Problem
@@ -277,7 +277,7 @@ def least_budget(problem: Any, targets: Targets, family: str = "auto", **options
     >>> found.missed_at < 2 * math.asinh(2**0.5) <= found.factor < 2 * math.asinh(2**0.5) * 1.0001
     True
     """
-    return kind_of(problem).part("least_budget")(problem, targets, family, **options)
+    return problem_kind(problem).part("least_budget")(problem, targets, family, **options)
 
 
 def least_linear(

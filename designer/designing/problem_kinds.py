@@ -48,15 +48,22 @@ LINEAR = ProblemKind(
     compare="designer.designing.comparison:compare_linear",
     least_budget="designer.designing.least:least_linear",
 )
+STRUCTURED = ProblemKind(
+    problem="designer.domains.structured_problem:StructuredProblem",
+    design="designer.domains.structured_problem:design_of_structure",
+    compare="designer.domains.design:compare_structured",
+    least_budget="designer.domains.design:least_structured",
+    suggestion="designer.domains.structured_problem:stated_by_rule",
+)
+REPORT = ProblemKind(
+    problem="designer.local.problem:ReportProblem",
+    design="designer.local.reports:design_report",
+    compare="designer.local.reports:compare_reports",
+    least_budget="designer.local.design:least_report",
+)
 LISTED = (
     LINEAR,
-    ProblemKind(
-        problem="designer.domains.structured_problem:StructuredProblem",
-        design="designer.domains.structured_problem:design_of_structure",
-        compare="designer.domains.design:compare_structured",
-        least_budget="designer.domains.design:least_structured",
-        suggestion="designer.domains.structured_problem:stated_by_rule",
-    ),
+    STRUCTURED,
     ProblemKind(
         problem="designer.domains.problem:MarginalProblem",
         design="designer.domains.design:design_marginal",
@@ -75,12 +82,7 @@ LISTED = (
         compare=f"{OWN}:compare_own",
         least_budget=f"{OWN}:no_least",
     ),
-    ProblemKind(
-        problem="designer.local.problem:ReportProblem",
-        design="designer.local.reports:design_report",
-        compare="designer.local.reports:compare_reports",
-        least_budget="designer.local.design:least_report",
-    ),
+    REPORT,
     ProblemKind(
         problem="designer.tables.problem:HierarchyProblem",
         design="designer.tables.problem_design:design_hierarchy",
@@ -115,7 +117,7 @@ def suggestions(problem: object) -> str:
     return "".join(own(problem) for own in at_addresses(kind.suggestion for kind in LISTED if kind.suggestion))
 
 
-def kind_of(problem: object) -> ProblemKind:
+def problem_kind(problem: object) -> ProblemKind:
     """The kind of a problem, by its class or one that this derives from; `InvalidProblem` for what is none."""
     for cls in type(problem).__mro__:
         if found := KINDS.get(f"{cls.__module__}:{cls.__qualname__}"):

@@ -28,7 +28,7 @@ from designer.relations.metrics.presence import Presence
 
 ADDITIVE = "all additive noise"
 WEIGHTED = 8  # rounds of multipliers in which the total of variances is to follow the targets
-FAINT = 1e-6  # of the least rate of a plan: those of tables without a target, over the number of them
+UNASKED_RATE = 1e-6  # of the least rate of a plan: those of tables without a target, over the number of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ def _design_of(problem: MarginalProblem, tables: MarginalWorkload) -> Structured
 def _faint(workload: StructuredWorkload, blocks: Sequence[MeasuredProduct]) -> list[MeasuredProduct]:
     """Blocks of the tables that none of these answers, at rates that are next to nothing beside them."""
     axes = [set(block.parts) for block in blocks]
-    least = FAINT * min(block.strength for block in blocks)
+    least = UNASKED_RATE * min(block.strength for block in blocks)
     return [
         MeasuredProduct(dict.fromkeys(term, 0), least) for term in workload.terms if not any(set(term) <= own for own in axes)
     ]

@@ -24,7 +24,7 @@ from designer.base.checks import rational, shown
 from designer.base.errors import InvalidProblem
 from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.norms import Norm
-from designer.files.kinds import kind_of
+from designer.files.kinds import mechanism_kind
 from designer.mechanism.additive import WITH_DELTA, AdditiveMechanism, is_unwritten
 from designer.mechanism.interface import Mechanism
 from designer.problem.relation import Relation
@@ -95,7 +95,7 @@ def spending_of(mechanism: FrozenMechanism, distance: Distance = "records") -> S
 
 def require_noisy(mechanism: FrozenMechanism) -> Mechanism:
     """The mechanism, if it adds noise of one law to the answers of any histogram; refused with the reason otherwise."""
-    kind = kind_of(mechanism)
+    kind = mechanism_kind(mechanism)
     if kind is None or kind.noise_law is None:
         raise InvalidProblem(
             f"mechanism: a {type(mechanism).__name__} adds no noise of one law to the answers of a histogram; additive, "

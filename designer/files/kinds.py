@@ -200,7 +200,7 @@ LISTED = (
 KINDS: Mapping[str, MechanismKind] = {kind.format: kind for kind in LISTED}  # by the format of their specs
 
 
-def kind_of(made: FrozenMechanism) -> MechanismKind | None:
+def mechanism_kind(made: FrozenMechanism) -> MechanismKind | None:
     """The kind of an object; None for a class that no spec can hold, whatever format it states."""
     kind = KINDS.get(getattr(made, "format", ""))
     return kind if kind is not None and isinstance(made, kind.part("mechanism")) else None

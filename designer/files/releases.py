@@ -75,7 +75,7 @@ CAUTIONS: ReleaseKeys = {
 }
 OPTIONAL: ReleaseKeys = {**CAUTIONS, "about": About.schema}
 FREE = ("format", "version", "spec", "fingerprint", "time", "rows", "ledger", "seal")  # what no spec decides
-SAME = 1e-9  # of two floats that different machines compute from the same whole numbers, relative
+FLOAT_TOLERANCE = 1e-9  # of two floats that different machines compute from the same whole numbers, relative
 SAID = "Whether the words of the maker are true, such as title, data, period and units."
 OUTSIDE = (
     "Whether the data were true and complete, and whether the noise was drawn as the spec says: no file shows that.",
@@ -346,7 +346,7 @@ def _difference(one: Any, other: Any, place: str) -> str | None:
             return None
         pairs = ((f"{place}[{k}]", a, b) for k, (a, b) in enumerate(zip(one, other, strict=True)))
     else:
-        same = math.isclose(one, other, rel_tol=SAME, abs_tol=0.0) if isinstance(one, float) else one == other
+        same = math.isclose(one, other, rel_tol=FLOAT_TOLERANCE, abs_tol=0.0) if isinstance(one, float) else one == other
         return None if same else place
     return next((found for where, a, b in pairs if (found := _difference(a, b, where)) is not None), None)
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from designer.base.lazy_imports import is_there
 from designer.base.schema import Schema, bundle, exactly
 from designer.certificate.frozen import FORMAT_VERSION, FrozenMechanism
-from designer.files.kinds import KINDS
+from designer.files.kinds import KINDS, LISTED
 from designer.files.releases import RELEASE_VERSION, release_schema
 from designer.files.signatures import SIGNATURE, SIGNATURE_VERSION
 from designer.files.spec import FRAME
@@ -31,7 +32,7 @@ def spec_schema() -> dict[str, Any]:
         "title": f"dp-designer spec, version {FORMAT_VERSION}",
         "description": NOTE,
     }
-    return bundle({**head, **FRAME, "allOf": [_rules(format) for format in KINDS]})
+    return bundle({**head, **FRAME, "allOf": [_rules(kind.format) for kind in LISTED if is_there(kind.mechanism)]})
 
 
 def _rules(format: str) -> Schema:
@@ -56,7 +57,7 @@ def release_file_schema() -> dict[str, Any]:
             "was released, all else follows from them and from the spec: `dp-designer verify SPEC RELEASE` recomputes it."
         ),
     }
-    return bundle({**head, "oneOf": [release_schema(format) for format in KINDS]})
+    return bundle({**head, "oneOf": [release_schema(kind.format) for kind in LISTED if is_there(kind.mechanism)]})
 
 
 def signature_schema() -> dict[str, Any]:

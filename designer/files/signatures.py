@@ -293,7 +293,7 @@ def new_key(path: str | Path, passphrase: str | None = None) -> tuple[Path, Path
     return private, public
 
 
-def kind_of(content: Mapping[str, Any]) -> str:
+def content_kind(content: Mapping[str, Any]) -> str:
     """What kind of file plain data are of, by their format."""
     return "release" if content.get("format") == "dp-designer/release" else "spec"
 
@@ -313,7 +313,7 @@ def sign_file(path: str | Path, key: SigningKey, name: str = "", *, replace: boo
     known = str(content.get("format")).startswith("dp-designer/") and content.get("format") != SIGNATURE_FORMAT
     if not known or "seal" not in content:
         raise InvalidSpec(f"file: {printed(path)} is neither a spec nor a release; give one of them.")
-    signed = key.sign(kind_of(content), content, name)
+    signed = key.sign(content_kind(content), content, name)
     return write_whole(signature_path(path), readable_text(signed), replace=replace)
 
 
@@ -325,7 +325,7 @@ def file_signer(path: str | Path, content: Mapping[str, Any], trusted: Sequence[
     """
     beside = signature_path(path)
     if beside.exists():
-        return signer_of(read_json(beside, MOST_SIGNATURE_BYTES), kind_of(content), content, trusted)
+        return signer_of(read_json(beside, MOST_SIGNATURE_BYTES), content_kind(content), content, trusted)
     if trusted is None:
         return None
     raise InvalidSpec(f"signature: {printed(beside)} is not there, and a signature was asked for; ask the signer for it.")

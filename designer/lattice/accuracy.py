@@ -48,9 +48,9 @@ MOST_PLACES = 10_000_000  # of the box of coordinates in the basis that holds th
 MOST_PRODUCTS = 800_000_000  # of places and rows of the norm: a second or two
 CHUNK = 200_000
 MOST_SORTED = 20_000_000  # sizes of answers that are put in order: some 3 s
-SAME = 1e-12  # of sizes that are one, but for floats
+SIZE_TOLERANCE = 1e-12  # of sizes that are one, but for floats
 VAGUE = 0.05  # of a standard error: what a simulation may be off by before a bound says more
-NEAR = 0.02  # of a variance: what continuous noise may be above noise on a lattice, to stand for it
+CONTINUOUS_ERROR = 0.02  # of a variance: what continuous noise may be above noise on a lattice, to stand for it
 MOST_REDUCED = 200  # ranks of lattices whose bases take half a second
 PARTS = (0.02, 0.05, 0.1, 0.2, 0.4)  # of an exponent, given up for a factor before it
 TERMS = 60  # of a sum over a line
@@ -134,10 +134,10 @@ def draws_for(acceptance: float, cells: int) -> int:
 
 def continuous_moments(law: LatticeLaw, falloff: Falloff, queries: Floats) -> Moments | None:
     """The covariance of the continuous noise of the same norm, l2 or an ellipsoid, which is above that of the noise on the
-    lattice by at most `NEAR` of it; None where that is not proven (docs/theory/lattice.md, 8). queries: (K, N)."""
+    lattice by at most `CONTINUOUS_ERROR` of it; None where that is not proven (docs/theory/lattice.md, 8). queries: (K, N)."""
     found = _measured(law, queries)
     gap = 1.0 if found is None else float((_gap if falloff == "gaussian" else _gap_of_mixture)(*_kinds(found[1])))
-    if found is None or not gap <= NEAR:
+    if found is None or not gap <= CONTINUOUS_ERROR:
         return None
     along, spread = found[0], 1.0 if falloff == "gaussian" else law.relation.invariant.freedom + 1.0
     return Moments(frozen(spread * along @ along.T), None, above=(1 - gap) ** -0.5 - 1)
@@ -410,7 +410,7 @@ def _merged(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
     sizes, weights = (np.concatenate(kind) for kind in zip(*parts, strict=True))
     order = np.argsort(sizes, kind="stable")
     sizes, weights = sizes[order], weights[order]
-    last = np.append(np.flatnonzero(np.diff(sizes) > SAME * (1 + sizes[1:])), len(sizes) - 1)
+    last = np.append(np.flatnonzero(np.diff(sizes) > SIZE_TOLERANCE * (1 + sizes[1:])), len(sizes) - 1)
     return sizes[last], np.diff(np.append(0.0, np.cumsum(weights)[last]))
 
 

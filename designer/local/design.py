@@ -51,7 +51,7 @@ FAITHFUL = Fraction(
     1, 10**8
 )  # of a bound, by which it is stated lower: programs that prove it again may answer with other last digits
 MOST_ROUNDS, ROUND_WORK = 20, 12500  # of local searches
-FLAT = (0.1, 0.3, 1.0, 2.0)  # budgets around a value up to which a column is flat
+FLAT_BUDGETS = (0.1, 0.3, 1.0, 2.0)  # budgets around a value up to which a column is flat
 EVEN = 1e-9  # of steps on a line
 FINE, COARSE = 2.0**-48, 1e-10  # of a budget: what floats are off by at least, and what costs more than it saves
 TAIL, CHUNK = 35.0, 2048
@@ -267,7 +267,7 @@ def poles(problem: ReportProblem) -> ProposedChannel:
     try:
         found = mixture_of_poles(apart, costs)
         if found.value > float((plain.T @ costs).min(axis=1).sum()):
-            flat = [np.minimum(1.0, np.exp(top - problem.budgets)) for top in FLAT]
+            flat = [np.minimum(1.0, np.exp(top - problem.budgets)) for top in FLAT_BUDGETS]
             found = mixture_of_poles(apart, costs, further=np.hstack([plain, *flat]))
     except (ValueError, ArithmeticError, NoMixture) as failure:
         raise DesignFailed(f"poles: the solver stopped ({failure}); use 'exponential'.") from failure

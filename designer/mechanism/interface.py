@@ -43,9 +43,9 @@ from designer.mechanism.release import (
     SimulatedNoise,
     answers_of,
     known_errors,
+    publishes_integers,
     require_no_data,
     summed,
-    tells,
 )
 from designer.problem.compressed_rows import difference, largest_entries
 from designer.problem.histogram import ExactRows, Universe
@@ -269,7 +269,7 @@ def design_lines(mechanism: Mechanism) -> list[str]:
     return [*facts.summary_lines(mechanism), *ball, error, *([f"             {source}"] if source else [])]
 
 
-UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
+NEGLIGIBLE_WEIGHT = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
 BUDGETS_DO_NOT_ADD = (
     "budgets of groups do not add up under one delta; the privacy loss of a change of several records states what it spends."
 )
@@ -352,7 +352,7 @@ class GridMechanism(Mechanism):
             return ()
         if self.reconstruction is not None:
             reach = np.abs(self.reconstruction)
-            noisy = reach[:, noisy].max(axis=1, initial=0.0) > UNHEARD * reach.max(axis=1)
+            noisy = reach[:, noisy].max(axis=1, initial=0.0) > NEGLIGIBLE_WEIGHT * reach.max(axis=1)
         return tuple(name for name, noise in zip(self.workload.queries, noisy, strict=True) if not noise)
 
     @property
@@ -432,8 +432,10 @@ class GridMechanism(Mechanism):
 
     @cached_property
     def _tells_multiples(self) -> bool:
-        """Whether a release holds the multiples; see `designer.mechanism.release.tells`."""
-        return getattr(self, "projected", False) or tells(self.reconstruction, self._heard, self.integers, self.relation)
+        """Whether a release holds the multiples; see `designer.mechanism.release.publishes_integers`."""
+        return getattr(self, "projected", False) or publishes_integers(
+            self.reconstruction, self._heard, self.integers, self.relation
+        )
 
 
 def common_parts(core: Mapping[str, Any]) -> dict[str, Any]:

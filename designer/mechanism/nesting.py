@@ -23,7 +23,7 @@ from designer.problem.relation import Indices
 from solvers.trees import Posterior, Tree, leaf_weights, precision
 
 TERMS, BOUNDED, MOST_TERMS = 2**10, 2**16, 10**8  # of characteristic functions: about 6 s
-FAINT, LOST = 1e-13, 1e-6  # of the largest factor: parts that are bounded, up to this share of the probability
+LEAST_FACTOR, LOST_SHARE = 1e-13, 1e-6  # of the largest factor: parts that are bounded, up to this share of the probability
 LOOKED_AT = 2**22  # queries times counts up to which every part of every answer is looked at
 TRIED = 400  # slopes at which a bound of moments is looked at
 
@@ -225,7 +225,7 @@ def _margin(factors: Floats, rates: Floats, beyond: float) -> float:
     may move it by: no noise is beyond `log(2 R / lost) / rate + 1`, but with the probability `lost`."""
     from solvers.programs.tails import geometric_margin
 
-    kept, lost = factors > FAINT * factors.max(), LOST * beyond
+    kept, lost = factors > LEAST_FACTOR * factors.max(), LOST_SHARE * beyond
     mantissas, powers = np.frexp(factors[kept])
     rounded = np.ldexp(np.rint(mantissas * 2.0**40), powers - 40)
     pairs, times = np.unique(np.column_stack([rounded, rates[kept]]), axis=0, return_counts=True)

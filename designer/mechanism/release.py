@@ -206,7 +206,9 @@ def answers_of(multiples: Sequence[int], grid: Grid, reconstruction: Floats | No
         return measured if reconstruction is None else np.asarray(reconstruction @ measured)
 
 
-def tells(reconstruction: Floats | None, heard: NDArray[np.bool_], integers: NDArray[np.int64], relation: Relation) -> bool:
+def publishes_integers(
+    reconstruction: Floats | None, heard: NDArray[np.bool_], integers: NDArray[np.int64], relation: Relation
+) -> bool:
     """Whether a release may hold every measured number, so that nothing is told exactly that was not told before: what carries
     no noise is determined by the answers, or is a multiple of the number of records, which the guarantee says is public.
 

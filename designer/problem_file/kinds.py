@@ -7,7 +7,7 @@ from pathlib import Path
 
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
-from designer.base.lazy_imports import at_address
+from designer.base.lazy_imports import at_address, is_there
 from designer.problem_file.forms import DEFAULT, ProblemFile
 from designer.problem_file.sections import toml_of
 
@@ -26,17 +26,17 @@ LISTED: Mapping[str, str] = {
 
 
 class _Kinds(Mapping[str, type[ProblemFile]]):
-    """The kinds by their names; the room of a kind is imported when it is first asked for."""
+    """The kinds of rooms that are there, by their names; a room is imported when its kind is first asked for."""
 
     def __getitem__(self, name: str) -> type[ProblemFile]:
         kind: type[ProblemFile] = at_address(LISTED[name])
         return kind
 
     def __iter__(self) -> Iterator[str]:
-        return iter(LISTED)
+        return (name for name, address in LISTED.items() if is_there(address))
 
     def __len__(self) -> int:
-        return len(LISTED)
+        return len(list(iter(self)))
 
 
 KINDS: Mapping[str, type[ProblemFile]] = _Kinds()

@@ -35,7 +35,7 @@ from solvers.ellipsoids.dual import least_trace, trace_bound
 from solvers.polytopes.extremes import pivots
 
 # Of the largest cost of a direction, and of the largest eigenvalue of an answer: what the others have at least.
-FAINT, FLAT = 1e-12, 1e-10
+RIDGE, LEAST_EIGENVALUE = 1e-12, 1e-10
 WORDS = {**OBJECTIVES, "absolute": "sum_k v_k E|noise_k|, the weighted absolute error"}
 
 
@@ -206,7 +206,7 @@ class EllipsoidProgram(MechanismProgram):
         values, vectors = np.linalg.eigh(self._inner())
         if not values[-1] > 0:
             raise DesignFailed(f"{self.title}: the answer leaves no direction any precision; let the objective depend on all.")
-        root = np.linalg.solve(self._basis.T, vectors / np.sqrt(np.maximum(values, FLAT * values[-1])))
+        root = np.linalg.solve(self._basis.T, vectors / np.sqrt(np.maximum(values, LEAST_EIGENVALUE * values[-1])))
         covariance = root @ root.T
         refuse_flat(covariance, self.title)
         return shaped(self.question, self.title, self.coordinates, covariance, self.falloff, None)
@@ -238,7 +238,10 @@ class EllipsoidProgram(MechanismProgram):
     def _tight(self, precision: Floats) -> Floats:
         """`1 / (q_k' X^-1 q_k)`, 1 for queries without noise."""
         values, vectors = np.linalg.eigh(self._turned_both(precision))
-        spread = np.square(vectors.T @ self._turned(self.queries.T)) / np.maximum(values, FLAT * max(values[-1], FLAT))[:, None]
+        spread = (
+            np.square(vectors.T @ self._turned(self.queries.T))
+            / np.maximum(values, LEAST_EIGENVALUE * max(values[-1], LEAST_EIGENVALUE))[:, None]
+        )
         return 1 / np.where(self._noisy, spread.sum(axis=0), 1.0)
 
     def _variances(self, precision: Any, queries: Floats) -> Any:
@@ -270,13 +273,13 @@ class EllipsoidProgram(MechanismProgram):
     @cached_property
     def _basis(self) -> Floats:
         """B of the precision `B B'` that equal multipliers give: `Sigma C Sigma = M`, M the mean of `r r'`; every cost at least
-        `FAINT` of the largest, in units in which the coordinates vary alike."""
+        `RIDGE` of the largest, in units in which the coordinates vary alike."""
         spread = np.ptp(self.moving.points, axis=0)
         asked = self._root(self.question.costs).T * spread
-        asked = np.linalg.qr(np.vstack([asked / np.linalg.norm(asked), math.sqrt(FAINT) * np.eye(self.order)]))[1]
+        asked = np.linalg.qr(np.vstack([asked / np.linalg.norm(asked), math.sqrt(RIDGE) * np.eye(self.order)]))[1]
         rows = self.working.rows / spread
         values, vectors = np.linalg.eigh(asked @ (rows.T @ rows / len(rows)) @ asked.T)
-        basis = (asked.T @ (vectors * np.maximum(values, FAINT * values[-1]) ** -0.25)) / spread[:, None]
+        basis = (asked.T @ (vectors * np.maximum(values, RIDGE * values[-1]) ** -0.25)) / spread[:, None]
         return np.asarray(basis / np.sqrt(np.square(self.working.rows @ basis).sum(axis=1).max()))
 
     @cached_property

@@ -220,7 +220,7 @@ class MarginalsProgram(Program):
 
 
 FAINTEST = 1e-9  # of what a family needs by itself: less is a solver's zero
-NEAR = 0.9  # errors above this part of their limit are cut
+CLOSE_TO_LIMIT = 0.9  # errors above this part of their limit are cut
 PLAIN = 1e-2  # of what a family needs by itself: the least unit of a precision in a bound
 SHRUNK, SOLVES = 30.0, 4  # solved again where a precision is this much smaller than its unit, this often
 
@@ -448,7 +448,11 @@ class RecordsProgram(Program):
         numbers, values, slopes = self.numbers, [], []
         for a, row in enumerate(flat.reshape(numbers.shape)):
             relative = numbers.hierarchy.variances(row[numbers.families]) * numbers.weights[a]
-            chosen = [relative > 0] if numbers.accuracies[a].on_average else list(np.eye(len(relative))[relative > NEAR] > 0)
+            chosen = (
+                [relative > 0]
+                if numbers.accuracies[a].on_average
+                else list(np.eye(len(relative))[relative > CLOSE_TO_LIMIT] > 0)
+            )
             for groups in chosen:
                 slope = numbers.hierarchy.slopes(row[numbers.families], np.where(groups, numbers.weights[a], 0.0))
                 values.append(float(relative[groups].sum()))

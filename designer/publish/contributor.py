@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from designer.accounts.composition.cost_record import cost_of_entity, expense_of
 from designer.accounts.composition.terms import cost_of_budget, protected_by
@@ -75,9 +75,11 @@ POISSON = (
 
 
 class Contributor(ABC, Generic[M]):
-    """The sections that depend on the format M of a spec. sketches: of every theorem that its certificates cite."""
+    """The sections that depend on the format M of a spec."""
 
-    sketches: ClassVar[Mapping[str, ProofSketch]]
+    def sketches(self) -> Mapping[str, ProofSketch]:
+        """By every theorem that its certificates cite, why it is true."""
+        return {}
 
     @abstractmethod
     def published(self, made: M) -> Topic:
@@ -144,10 +146,10 @@ class Contributor(ABC, Generic[M]):
 
     def sketch(self, made: M) -> ProofSketch:
         """Why that theorem is true; `InvalidProblem` for one that has no sketch."""
-        theorem = self.cited(made)
-        if theorem not in self.sketches:
+        theorem, sketches = self.cited(made), self.sketches()
+        if theorem not in sketches:
             raise InvalidProblem(f"theorem: no sketch of a proof is known of {theorem[:80]!r}; add one to its page.")
-        return self.sketches[theorem]
+        return sketches[theorem]
 
     def open_points(self, made: M) -> tuple[str, ...]:
         """What nothing here checks, of this format."""

@@ -36,9 +36,9 @@ from designer.designing.factor_search import largest_biases
 from designer.designing.family import Sizes
 from designer.designing.least_noise import PROGRAM_ROWS, least_half_widths, limit
 from designer.designing.printouts import loss_words, rank
+from designer.designing.problem_kinds import REPORT, problem_kind
 from designer.designing.rescale import certificate_work, stretched, stretches
 from designer.limits import MOST_EXPLORED_POINTS
-from designer.local.problem import ReportProblem
 from designer.problem.relation import Relation
 from designer.problem_file.forms import ProblemFile
 from designer.problem_file.what_if import Varied, varied_file
@@ -127,7 +127,7 @@ class Explorer:
         """The families of which widths are told at every point, the best at the budget of the file; a note names the others,
         whose widths are told where they are best."""
         order = sorted(self.ways, key=lambda name: self.rank(name, self.base[name].loss))
-        answers = 1 if isinstance(self.problem, ReportProblem) else len(self.problem.workload.queries)
+        answers = 1 if problem_kind(self.problem) is REPORT else len(self.problem.workload.queries)
         kept = max(DRAWN, MOST_WIDTHS // (answers * len(self.grid)))
         told = {name for place, name in enumerate(order) if place < kept or name == BASELINE}
         if left := [name for name in order if name not in told]:
@@ -314,7 +314,7 @@ def _reads(file: Varied, **values: str) -> bool:
 def _compare(found: Explorer, families: Sequence[str] | None) -> None:
     """The designs at the budget of the file, and what each takes; reports have no ways, but a name alone."""
     problem, effort = found.problem, found.effort
-    if isinstance(problem, ReportProblem):
+    if problem_kind(problem) is REPORT:
         for name in each_of(list(families or problem.families), "families"):
             with within() as counted:
                 made = compare(problem, [name], effort=effort).designs
@@ -341,7 +341,7 @@ def _compare(found: Explorer, families: Sequence[str] | None) -> None:
 def _answers_of(made: Design[Any], wide: bool = True) -> list[str]:
     """How far off every answer is, where `wide` asks for that, and the loss; of a report its loss, and how often its value is
     guessed."""
-    if isinstance(made.problem, ReportProblem):
+    if problem_kind(made.problem) is REPORT:
         return [at_most(made.loss), percent(made.mechanism.best_guess)]
     widths = [LEFT_OUT] * min(ANSWERS, len(made.problem.workload.queries))
     if wide:
@@ -355,7 +355,7 @@ def _answers_of(made: Design[Any], wide: bool = True) -> list[str]:
 
 def _floor(problem: Any, designs: Mapping[str, Design[Any]]) -> list[str]:
     """What is proven to be needed: of each answer, and of the loss; empty where nothing is."""
-    if isinstance(problem, ReportProblem):
+    if problem_kind(problem) is REPORT:
         proven = [made.optimality.lower_bound for made in designs.values() if made.optimality is not None]
         return [at_least(max(proven)) if proven else "", ""]
     answers = min(ANSWERS, len(problem.workload.queries))
@@ -369,7 +369,7 @@ def _floor(problem: Any, designs: Mapping[str, Design[Any]]) -> list[str]:
 def _quantities(problem: Any, request: ProblemFile) -> list[dict[str, str]]:
     """What is told of every design: of what, in which unit, and what the number is."""
     together = {"name": "all answers together", "unit": "", "words": loss_words(problem)}
-    if isinstance(problem, ReportProblem):
+    if problem_kind(problem) is REPORT:
         return [{**together, "name": "a report"}, {"name": "an attacker", "unit": "", "words": GUESSES}]
     queries = problem.workload.queries[:ANSWERS]
     return [{"name": named(name), "unit": named(request.about.unit(name)), "words": WITHIN} for name in queries] + [together]
@@ -378,7 +378,7 @@ def _quantities(problem: Any, request: ProblemFile) -> list[dict[str, str]]:
 def _made_up(problem: Any) -> list[float] | None:
     """The answers of a table in which the k-th element has a k-th of the records of the first; None where a table of records
     has to agree with others, or is too large."""
-    if isinstance(problem, ReportProblem) or problem.relation.counted_tables or math.prod(problem.workload.shape) > LARGE:
+    if problem_kind(problem) is REPORT or problem.relation.counted_tables or math.prod(problem.workload.shape) > LARGE:
         return None
     shares = 1 / np.arange(1, problem.workload.shape[1] + 1)
     counts = np.round(RECORDS * shares / shares.sum())
@@ -398,7 +398,7 @@ def _plain(found: Explorer, points: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "title": named(found.request.title, 200),
         "file": named(found.file.path.name),
-        "reports": isinstance(problem, ReportProblem),
+        "reports": problem_kind(problem) is REPORT,
         "label": found.file.label,
         "choices": [
             {"name": name, "values": values, "own": values.index(found.file.own[name])}

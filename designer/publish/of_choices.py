@@ -5,83 +5,77 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from designer.accounts.composition.terms import cost_of_budget
 from designer.base.display import counted
-from designer.domains.marginals import THEOREM as OF_MARGINALS
-from designer.domains.marginals import MarginalMechanism
-from designer.domains.mechanism import DomainMechanism
-from designer.domains.products import THEOREM as OF_PRODUCTS
-from designer.domains.products import StructuredMechanism
-from designer.local.mechanism import THEOREM, Channel
-from designer.odds_ratio.mechanism import THEOREM as OF_ODDS_RATIOS
-from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.publish.content import Piece, Prose, Sheet, named, some, verbatim_of
 from designer.publish.contributor import POISSON, ROWS, Contributor, ProofSketch, Topic, listed
 from designer.publish.meanings import Meaning, above, off_by, percent
-from designer.selection.mechanism import THEOREM as OF_SELECTIONS
-from designer.selection.mechanism import Selection
-from designer.synthetic.multiplicative import MWEM
-from designer.synthetic.queries import THEOREM as OF_SYNTHETIC_DATA
-from designer.synthetic.small_databases import SmallDB
 from designer.tradeoff.costs import Cost
 
-D = TypeVar("D", MWEM, SmallDB)
+if TYPE_CHECKING:
+    from designer.domains.marginals import MarginalMechanism
+    from designer.domains.mechanism import DomainMechanism
+    from designer.domains.products import StructuredMechanism
+    from designer.local.mechanism import Channel
+    from designer.odds_ratio.mechanism import OddsRatioTest
+    from designer.selection.mechanism import Selection
+    from designer.synthetic.multiplicative import MWEM
+    from designer.synthetic.small_databases import SmallDB
 
-OF_SELECTED: Mapping[str, ProofSketch] = {
-    OF_SELECTIONS: ProofSketch(
-        "No candidate is more than exp(b) times as likely to be chosen after a protected change of budget b as before it.",
-        (
-            "A candidate is chosen with a probability of exp(rate times its score), over the sum of these numbers of all "
-            "candidates.",
-            "A protected change moves the scores by some numbers v. It multiplies the numerator by exp(rate times its own v), "
-            "and the sum by something between exp(rate times the least v) and exp(rate times the largest v).",
-            "So the probability changes by a factor of at most exp(rate times (largest v - least v)). Permute-and-flip has the "
-            "law of the largest of score plus independent exponential noise, and the same factor is proven for that.",
-            "The certificate computes largest less least for every protected change, and finds rate times it at most b.",
-        ),
-        "docs/theory/selection.md, section 2",
+D = TypeVar("D", "MWEM", "SmallDB")
+
+OF_SELECTED = ProofSketch(
+    "No candidate is more than exp(b) times as likely to be chosen after a protected change of budget b as before it.",
+    (
+        "A candidate is chosen with a probability of exp(rate times its score), over the sum of these numbers of all "
+        "candidates.",
+        "A protected change moves the scores by some numbers v. It multiplies the numerator by exp(rate times its own v), "
+        "and the sum by something between exp(rate times the least v) and exp(rate times the largest v).",
+        "So the probability changes by a factor of at most exp(rate times (largest v - least v)). Permute-and-flip has the "
+        "law of the largest of score plus independent exponential noise, and the same factor is proven for that.",
+        "The certificate computes largest less least for every protected change, and finds rate times it at most b.",
     ),
-}
-OF_SYNTHESISED: Mapping[str, ProofSketch] = {
-    OF_SYNTHETIC_DATA: ProofSketch(
-        "No run is more than exp(b) times as likely after a protected change of budget b as before it.",
-        (
-            "The certificate shows that one record that changes from i to j moves the answer of query k by at most c_k times "
-            "its budget d(i, j).",
-            "The data are touched in at most two ways. Something is chosen by how far answers are off, be it a query or one of "
-            "many small tables: such scores move by no more than the answers, so a choice of rate s / (2 c) costs s d(i, j). "
-            "And answers may be measured, with discrete Laplace noise of rate s / c_k, which costs s d(i, j) as well.",
-            "Each step may depend on what came out before. For any outputs so far, the factor of the next step is as above; "
-            "factors multiply, so the shares s add up, and all shares together are at most 1.",
-            "The made-up table is computed from the choices and the noisy answers alone, and keeps the promise.",
-        ),
-        "docs/theory/synthetic.md, section 2",
+    "docs/theory/selection.md, section 2",
+)
+OF_SYNTHESISED = ProofSketch(
+    "No run is more than exp(b) times as likely after a protected change of budget b as before it.",
+    (
+        "The certificate shows that one record that changes from i to j moves the answer of query k by at most c_k times "
+        "its budget d(i, j).",
+        "The data are touched in at most two ways. Something is chosen by how far answers are off, be it a query or one of "
+        "many small tables: such scores move by no more than the answers, so a choice of rate s / (2 c) costs s d(i, j). "
+        "And answers may be measured, with discrete Laplace noise of rate s / c_k, which costs s d(i, j) as well.",
+        "Each step may depend on what came out before. For any outputs so far, the factor of the next step is as above; "
+        "factors multiply, so the shares s add up, and all shares together are at most 1.",
+        "The made-up table is computed from the choices and the noisy answers alone, and keeps the promise.",
     ),
-}
-OF_TESTS: Mapping[str, ProofSketch] = {
-    OF_ODDS_RATIOS: ProofSketch(
-        "Telling two tables apart that have the same margins and differ by the stated number of records is at least as hard as "
-        "the stated tradeoff function says.",
-        (
-            "With the sums of rows and columns fixed, a table of two rows and two columns is known from one cell. Few records "
-            "that change, with all sums kept, move that cell by at most 1.",
-            "The tradeoff function f says how many misses a test must have that has so many false alarms. The noise is "
-            "canonical for it: its distribution function F satisfies F(x) = f(F(x + 1)), which says that telling a shift by 1 "
-            "apart is exactly as hard as f allows.",
-            "A smaller shift is no easier to tell, so every protected change is as hard to tell as f says.",
-            "P-values and limits are computed from the noisy cell and the published sums alone, and keep the promise.",
-        ),
-        "docs/theory/tradeoff.md, section 7",
+    "docs/theory/synthetic.md, section 2",
+)
+OF_TESTS = ProofSketch(
+    "Telling two tables apart that have the same margins and differ by the stated number of records is at least as hard as "
+    "the stated tradeoff function says.",
+    (
+        "With the sums of rows and columns fixed, a table of two rows and two columns is known from one cell. Few records "
+        "that change, with all sums kept, move that cell by at most 1.",
+        "The tradeoff function f says how many misses a test must have that has so many false alarms. The noise is "
+        "canonical for it: its distribution function F satisfies F(x) = f(F(x + 1)), which says that telling a shift by 1 "
+        "apart is exactly as hard as f allows.",
+        "A smaller shift is no easier to tell, so every protected change is as hard to tell as f says.",
+        "P-values and limits are computed from the noisy cell and the published sums alone, and keep the promise.",
     ),
-}
+    "docs/theory/tradeoff.md, section 7",
+)
 
 
-class SelectedCandidates(Contributor[Selection]):
+class SelectedCandidates(Contributor["Selection"]):
     """One of several public candidates, of a high score more likely than of a low one."""
 
-    sketches = OF_SELECTED
+    def sketches(self) -> Mapping[str, ProofSketch]:
+        from designer.selection.mechanism import THEOREM
+
+        return {THEOREM: OF_SELECTED}
 
     def elements(self, made: Selection) -> Sequence[str]:
         return made.workload.elements
@@ -110,12 +104,15 @@ class SelectedCandidates(Contributor[Selection]):
         return ("Whether the candidates and their targets were chosen without looking at the data.",)
 
 
-class TestsOfOddsRatios(Contributor[OddsRatioTest]):
+class TestsOfOddsRatios(Contributor["OddsRatioTest"]):
     """A test of an odds ratio with published margins."""
 
-    sketches = OF_TESTS
-
     __test__ = False  # no test of pytest's
+
+    def sketches(self) -> Mapping[str, ProofSketch]:
+        from designer.odds_ratio.mechanism import THEOREM
+
+        return {THEOREM: OF_TESTS}
 
     def about_whom(self, made: OddsRatioTest) -> str:
         total = sum(made.margins.rows)
@@ -150,7 +147,10 @@ class TestsOfOddsRatios(Contributor[OddsRatioTest]):
 class Synthesised(Contributor[D]):
     """A made-up table that answers the queries nearly as the true one does."""
 
-    sketches = OF_SYNTHESISED
+    def sketches(self) -> Mapping[str, ProofSketch]:
+        from designer.synthetic.queries import THEOREM
+
+        return {THEOREM: OF_SYNTHESISED}
 
     def elements(self, made: D) -> Sequence[str]:
         return made.queries.workload.elements
@@ -189,7 +189,7 @@ class Synthesised(Contributor[D]):
         return Topic(f"every answer within {above(bound)}", details, (Prose(details),))
 
 
-class SynthesisedInRounds(Synthesised[MWEM]):
+class SynthesisedInRounds(Synthesised["MWEM"]):
     """The same, learnt in rounds."""
 
     def certificate(self, made: MWEM) -> tuple[Piece, ...]:
@@ -200,26 +200,27 @@ class SynthesisedInRounds(Synthesised[MWEM]):
 # What specs of one person's own report say of themselves.
 
 
-OF_CHANNELS: Mapping[str, ProofSketch] = {
-    THEOREM: ProofSketch(
-        "No report is more than exp(b) times as likely from one value as from another, b the budget of the two values.",
-        (
-            "Each value has its own row of probabilities, one for each report, in whole numbers over one denominator.",
-            "For two values and every report, the certificate multiplies the smaller number by a fraction that is proven to "
-            "be at most exp(b), and finds the product at least as large as the other number. No rounding enters.",
-            "Where one budget is the sum of others, the two comparisons follow one another and their factors multiply.",
-            "A report is drawn with exactly these probabilities, so nobody who sees it can shift odds by more, whatever they "
-            "knew before.",
-        ),
-        "docs/theory/own_reports.md, section 1",
+OF_CHANNELS = ProofSketch(
+    "No report is more than exp(b) times as likely from one value as from another, b the budget of the two values.",
+    (
+        "Each value has its own row of probabilities, one for each report, in whole numbers over one denominator.",
+        "For two values and every report, the certificate multiplies the smaller number by a fraction that is proven to "
+        "be at most exp(b), and finds the product at least as large as the other number. No rounding enters.",
+        "Where one budget is the sum of others, the two comparisons follow one another and their factors multiply.",
+        "A report is drawn with exactly these probabilities, so nobody who sees it can shift odds by more, whatever they "
+        "knew before.",
     ),
-}
+    "docs/theory/own_reports.md, section 1",
+)
 
 
-class OwnReports(Contributor[Channel]):
+class OwnReports(Contributor["Channel"]):
     """A report that each person draws alone."""
 
-    sketches = OF_CHANNELS
+    def sketches(self) -> Mapping[str, ProofSketch]:
+        from designer.local.mechanism import THEOREM
+
+        return {THEOREM: OF_CHANNELS}
 
     def elements(self, made: Channel) -> Sequence[str]:
         return tuple(map(str, made.elements))
@@ -259,7 +260,7 @@ class OwnReports(Contributor[Channel]):
 
 
 OF_PRODUCT_QUERIES: Mapping[str, ProofSketch] = {
-    OF_PRODUCTS["gaussian"]: ProofSketch(
+    "gaussian": ProofSketch(
         "For a protected change of budget b the outputs before and after have a Renyi divergence of at most a b^2 / 2, for "
         "every order a above 1.",
         (
@@ -274,7 +275,7 @@ OF_PRODUCT_QUERIES: Mapping[str, ProofSketch] = {
         ),
         "docs/theory/structured.md, section 2",
     ),
-    OF_PRODUCTS["laplace"]: ProofSketch(
+    "laplace": ProofSketch(
         "No output is more than exp(b) times as likely after a protected change of budget b as before it.",
         (
             "Measured are integer combinations of counts, each with its own noise: the whole number k with a probability of c "
@@ -288,28 +289,29 @@ OF_PRODUCT_QUERIES: Mapping[str, ProofSketch] = {
         "docs/theory/structured.md, section 2",
     ),
 }
-OF_MARGINAL_TABLES: Mapping[str, ProofSketch] = {
-    OF_MARGINALS: ProofSketch(
-        "For a protected change of budget b the outputs before and after have a Renyi divergence of at most a b^2 / 2, for "
-        "every order a above 1.",
-        (
-            "Each table is cut into what smaller tables do not tell: whole-number differences of counts along its attributes. "
-            "These get discrete normal noise, and all tables are put together again from the same noisy numbers.",
-            "A protected change moves the differences by whole numbers, which the noise can make up.",
-            POISSON,
-            "Noise of different parts is independent, so divergences add up, to a / 2 times a sum of squares. The certificate "
-            "computes that sum for each kind of change in fractions, and finds it at most b^2; changes of several attributes "
-            "follow from single ones.",
-        ),
-        "docs/theory/marginals.md, section 2",
+OF_MARGINAL_TABLES = ProofSketch(
+    "For a protected change of budget b the outputs before and after have a Renyi divergence of at most a b^2 / 2, for "
+    "every order a above 1.",
+    (
+        "Each table is cut into what smaller tables do not tell: whole-number differences of counts along its attributes. "
+        "These get discrete normal noise, and all tables are put together again from the same noisy numbers.",
+        "A protected change moves the differences by whole numbers, which the noise can make up.",
+        POISSON,
+        "Noise of different parts is independent, so divergences add up, to a / 2 times a sum of squares. The certificate "
+        "computes that sum for each kind of change in fractions, and finds it at most b^2; changes of several attributes "
+        "follow from single ones.",
     ),
-}
+    "docs/theory/marginals.md, section 2",
+)
 
 
-class MarginalTables(Contributor[MarginalMechanism]):
+class MarginalTables(Contributor["MarginalMechanism"]):
     """Noisy marginal tables that agree with each other."""
 
-    sketches = OF_MARGINAL_TABLES
+    def sketches(self) -> Mapping[str, ProofSketch]:
+        from designer.domains.marginals import THEOREM
+
+        return {THEOREM: OF_MARGINAL_TABLES}
 
     def about_whom(self, made: MarginalMechanism) -> str:
         return _attributes_of(made)
@@ -328,10 +330,13 @@ class MarginalTables(Contributor[MarginalMechanism]):
         return _accuracy_of_tables(made, sizes, errors, len(made.workload.subsets), "table")
 
 
-class ProductQueries(Contributor[StructuredMechanism]):
+class ProductQueries(Contributor["StructuredMechanism"]):
     """Noisy answers to products of queries of single attributes."""
 
-    sketches = OF_PRODUCT_QUERIES
+    def sketches(self) -> Mapping[str, ProofSketch]:
+        from designer.domains.products import THEOREM
+
+        return {THEOREM[law]: sketch for law, sketch in OF_PRODUCT_QUERIES.items()}
 
     def about_whom(self, made: StructuredMechanism) -> str:
         return _attributes_of(made)

@@ -11,8 +11,6 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.display import counted
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.lattice.mechanism import THEOREMS as OF_LATTICES
-from designer.lattice.row_mechanism import THEOREM as OF_ROWS
 from designer.mechanism.additive import CONCENTRATED, PURE_SHIFT, PURE_WITH_DELTA, ROUNDED
 from designer.mechanism.interface import Mechanism, ball_words, delta_words
 from designer.mechanism.staircase import THEOREM as OF_STAIRCASES
@@ -123,20 +121,20 @@ _LENGTH_OF_CHANGES = (
     "The certificate computes the length of v for every protected change v, in exact fractions where floats do not settle it, "
     "and finds it at most the budget b."
 )
-OF_LATTICE: Mapping[str, ProofSketch] = {
-    OF_LATTICES["exponential"]: ProofSketch(
+OF_LATTICE: Mapping[str, ProofSketch] = {  # by fall-off, and of noise row by row
+    "exponential": ProofSketch(
         "Between two tables that agree in the published statistics and differ by a protected change of budget b, no output is "
         "more than exp(b) times as likely under one as under the other.",
         (_KERNEL, _OF_CHANGES, _LENGTH_OF_CHANGES, _SUMMED),
         "docs/theory/foundations.md, section 1, and docs/theory/lattice.md, section 0",
     ),
-    OF_LATTICES["gaussian"]: ProofSketch(
+    "gaussian": ProofSketch(
         "Between two tables that agree in the published statistics and differ by a protected change of budget b, the Renyi "
         "divergence of every order a above 1 is at most a b^2 / 2.",
         (_KERNEL, _SQUARES, POISSON, _RENYI, _SUMMED),
         "docs/theory/lattice.md, section 5",
     ),
-    OF_ROWS: ProofSketch(
+    "rows": ProofSketch(
         "Between two tables that agree in the published margins and differ by a protected change of budget b, no output is "
         "more than exp(b) times as likely under one as under the other.",
         (
@@ -155,8 +153,10 @@ OF_LATTICE: Mapping[str, ProofSketch] = {
 class LinearQueries(Contributor[Mechanism]):
     """Noisy answers to listed queries."""
 
-    sketches = ON_GRIDS
     besides: ClassVar[str] = ""  # what is released beside the answers, a sentence
+
+    def sketches(self) -> Mapping[str, ProofSketch]:
+        return ON_GRIDS
 
     def elements(self, made: Mechanism) -> Sequence[str]:
         return made.workload.elements
@@ -212,8 +212,13 @@ class LinearQueries(Contributor[Mechanism]):
 class LatticeQueries(LinearQueries):
     """The same, with the table of which they are answers."""
 
-    sketches = OF_LATTICE
     besides = " The whole table of {elements:,} counts is released, too."
+
+    def sketches(self) -> Mapping[str, ProofSketch]:
+        from designer.lattice.mechanism import THEOREMS
+        from designer.lattice.row_mechanism import THEOREM
+
+        return {theorem: OF_LATTICE[name] for name, theorem in {**THEOREMS, "rows": THEOREM}.items()}
 
     def open_points(self, made: Mechanism) -> tuple[str, ...]:
         if getattr(made, "chain", None) is not None:

@@ -15,7 +15,7 @@ from designer.base.json_text import utc_text
 from designer.base.progress import announce
 from designer.base.version import VERSION, installing_with
 from designer.certificate.frozen import FrozenMechanism
-from designer.files.kinds import kind_of
+from designer.files.kinds import mechanism_kind
 from designer.mechanism.caution_lines import cautions
 from designer.publish import sections
 from designer.publish.content import BoardPage, Evidence, PageSection, Picture, named
@@ -27,7 +27,7 @@ from designer.publish.summary import headlines
 
 def contributor_of(made: FrozenMechanism) -> Contributor[Any]:
     """What speaks for the format of an object; `InvalidProblem` for one that no spec can hold."""
-    kind = kind_of(made)
+    kind = mechanism_kind(made)
     if kind is None:
         raise InvalidProblem(
             f"mechanism: {made.format!r} is no format of specs, so there is no page for it.", value=made.format

@@ -36,7 +36,6 @@ from designer.base.schema import (
 from designer.limits import LARGEST_QUANTILE_RHO, MOST_QUANTILE_CANDIDATES
 from designer.sampling.integer_laplace import DiscreteLaplace
 from designer.sampling.integer_samplers import SMALLEST_RATE
-from designer.selection.mechanism import Selection, best_selection
 from designer.tables.condition import Condition
 from designer.tables.exact_sums import amounts
 from designer.tables.measure import Measure, Rational
@@ -51,6 +50,7 @@ from solvers.exact.rational import float_below, root_below
 
 if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy
+    from designer.selection.mechanism import Selection
 
 
 ROUNDED_UP = 1 + Fraction(1, 2**50)  # losses are rounded up to floats; the bounds of split rows are above that
@@ -339,6 +339,7 @@ class Quantile(Query):
         its universe is the cells below, at and between the candidates, in rising order."""
         from designer.problem.workload import Workload
         from designer.relations import metrics
+        from designer.selection.mechanism import Selection, best_selection
         from designer.selection.scores import RankError
 
         cells = np.arange(2 * len(self.candidates) + 1)

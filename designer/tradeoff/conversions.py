@@ -105,7 +105,7 @@ def _delta_ball(mu: arb, budget: Fraction) -> tuple[arb, arb]:
     return spent, (-(near**2) / 2).exp() / (2 * arb.pi()).sqrt()
 
 
-FAR = 1 << 20  # numbers beyond are converted by what they come down to
+LARGEST_CONVERTED = 1 << 20  # numbers beyond are converted by what they come down to
 MOST_RHO = 1024
 ROUNDS = 80
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -143,7 +143,7 @@ def gaussian_epsilon(tradeoff: Gaussian, most: Fraction) -> float:
     """`gdp_epsilon` of a function whose mu may be irrational, at delta = most."""
     if most in (0, 1) or tradeoff.trivial:
         return 0.0 if most == 1 or tradeoff.trivial else math.inf
-    if tradeoff.mu_squared > FAR:  # `delta <= Phi(mu / 2 - epsilon / mu)`, and hardly less there
+    if tradeoff.mu_squared > LARGEST_CONVERTED:  # `delta <= Phi(mu / 2 - epsilon / mu)`, and hardly less there
         mu = tradeoff.mu_ball
         return max(0.0, float_above_real(lambda: mu() * (mu() / 2 - normal_quantile(rational_ball(most)))))
     return least_float(lambda epsilon: _at_most(lambda: tradeoff.delta_ball(exp_ball(Fraction(epsilon))), most), "epsilon")
@@ -161,7 +161,7 @@ def gdp_mu(epsilon: object, delta: object) -> float:
     power, most = rational_from(epsilon, "epsilon", 0), _delta(delta)
     if most in (0, 1):
         return math.inf if most else 0.0
-    if power <= FAR:
+    if power <= LARGEST_CONVERTED:
         return largest_mu(power, most)
 
     def mu() -> arb:
@@ -241,7 +241,7 @@ def zcdp_epsilon(rho: object, delta: object) -> float:
     budget, most = rational_from(rho, "rho", 0), _delta(delta)
     if not budget or most in (0, 1):
         return math.inf if budget and not most else 0.0
-    if budget > FAR:
+    if budget > LARGEST_CONVERTED:
         return zcdp_epsilon_bun_steinke(budget, most)  # relatively as good
     return least_float(lambda epsilon: _at_most(lambda: zcdp_delta_ball(budget, Fraction(epsilon)), most), "epsilon")
 
@@ -375,7 +375,11 @@ def zcdp_delta_ball(rho: Fraction, epsilon: Fraction, rounds: int = ROUNDS) -> a
 
 
 def _log_moments(rho: Fraction, epsilon: Fraction, rounds: int = ROUNDS) -> arb:
-    order = Fraction(_best_order(float(rho), float(epsilon), rounds)) if epsilon < FAR * rho else (epsilon + rho) / (2 * rho)
+    order = (
+        Fraction(_best_order(float(rho), float(epsilon), rounds))
+        if epsilon < LARGEST_CONVERTED * rho
+        else (epsilon + rho) / (2 * rho)
+    )
     a = rational_ball(order)
     log: arb = rational_ball((order - 1) * (order * rho - epsilon)) + a * (-1 / a).log1p() - (a - 1).log()
     return log
@@ -414,7 +418,7 @@ def zcdp_rho_below(epsilon: object, delta: object) -> float:
     power, most = rational_from(epsilon, "epsilon", 0), _delta(delta)
     if most in (0, 1):
         return math.inf if most else 0.0
-    if power > FAR:  # Bun and Steinke's conversion, solved for rho
+    if power > LARGEST_CONVERTED:  # Bun and Steinke's conversion, solved for rho
 
         def root() -> arb:
             log = -rational_ball(most).log()

@@ -8,7 +8,17 @@ from decimal import Decimal
 
 import pytest
 
-from designer.base.display import SAME, Column, at_least, at_most, closest, share_at_least, share_at_most, text_table, wrapped
+from designer.base.display import (
+    TIE_TOLERANCE,
+    Column,
+    at_least,
+    at_most,
+    closest,
+    share_at_least,
+    share_at_most,
+    text_table,
+    wrapped,
+)
 from designer.base.progress_line import time_words
 
 DRAWN = random.Random(5)
@@ -22,11 +32,11 @@ def value_of(text: str) -> Decimal:
 @pytest.mark.parametrize("digits", [1, 3, 4, 7])
 def test_figures_are_on_the_side_that_is_claimed_and_near(digits: int) -> None:
     for value in VALUES:
-        exact, slack = Decimal(value), abs(Decimal(value)) * SAME
+        exact, slack = Decimal(value), abs(Decimal(value)) * TIE_TOLERANCE
         low, middle, high = (value_of(write(value, digits)) for write in (at_least, closest, at_most))
         assert low <= exact + slack and high >= exact - slack and low <= middle <= high
         last = Decimal(10) ** (exact.adjusted() + 1 - digits)
-        assert high - low <= last * (1 + SAME) and abs(middle - exact) <= last / 2 * (1 + SAME)
+        assert high - low <= last * (1 + TIE_TOLERANCE) and abs(middle - exact) <= last / 2 * (1 + TIE_TOLERANCE)
 
 
 def test_round_numbers_that_floats_miss_are_round() -> None:

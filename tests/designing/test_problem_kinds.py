@@ -35,7 +35,7 @@ from designer import (
     metrics,
     plot,
 )
-from designer.designing.problem_kinds import KINDS, NAMES, kind_of
+from designer.designing.problem_kinds import KINDS, NAMES, problem_kind
 from designer.domains.marginals_least import least_marginal_budget, marginals_meeting
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.products_plan import design_structured
@@ -73,8 +73,8 @@ PROBLEMS: dict[str, Any] = {
 def test_there_is_a_problem_of_every_kind_here() -> None:
     assert set(PROBLEMS) == set(NAMES) and len(KINDS) == len(NAMES)
     for name, problem in PROBLEMS.items():
-        assert kind_of(problem).problem.endswith(f":{name}")
-        assert all(callable(kind_of(problem).part(verb)) for verb in ("design", "compare", "least_budget"))
+        assert problem_kind(problem).problem.endswith(f":{name}")
+        assert all(callable(problem_kind(problem).part(verb)) for verb in ("design", "compare", "least_budget"))
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

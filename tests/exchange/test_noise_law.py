@@ -209,6 +209,7 @@ def walked(law: dict[str, Any], reach: int) -> tuple[np.ndarray, np.ndarray]:
     return np.arange(-reach, reach + 1)[kept], heights[kept]
 
 
+@pytest.mark.every_room
 def test_every_kind_of_spec_has_a_law_on_file_or_says_why_not() -> None:
     told, refused = [], []
     for name, specimen in specimens().items():

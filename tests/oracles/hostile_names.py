@@ -15,6 +15,7 @@ from designer.domains.marginals_workload import MarginalWorkload
 from designer.domains.products_plan import design_structured
 from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.odds_ratio.mechanism import OddsRatioTest
+from designer.odds_ratio.umpu import Margins
 from designer.problem.domain import Domain
 from designer.relations.metrics.presence import Presence
 from designer.selection.mechanism import best_selection
@@ -24,7 +25,6 @@ from designer.synthetic.queries import LipschitzQueries
 from designer.synthetic.small_databases import SmallDB
 from designer.tables import Count, Groups, Measure, Sum, TablePlan
 from designer.tradeoff.functions import EpsilonDelta
-from tests.oracles.spec_specimens import MARGINS
 
 PLAIN = ("north", "south", "east", "west")
 HOSTILE = (
@@ -74,7 +74,7 @@ MADE: Mapping[str, Callable[[Names], FrozenMechanism]] = {
     "dp-designer/marginals": lambda names: design_marginals(
         MarginalWorkload.of(_domain(names), [(names[0], names[3])]), metrics.hamming(_domain(names), [0.5, 1.0])
     ),
-    "dp-designer/odds-ratio-test": lambda names: OddsRatioTest(MARGINS, EpsilonDelta(1)),
+    "dp-designer/odds-ratio-test": lambda names: OddsRatioTest(Margins((6, 4), (5, 5)), EpsilonDelta(1)),
     "dp-designer/mwem": lambda names: MWEM(_lipschitz(names), 6, ((Fraction(1, 4), Fraction(1, 4)),)),
     "dp-designer/table-plan": _plan,
     "dp-designer/small-db": lambda names: SmallDB(_lipschitz(names), 6, 2),

@@ -28,6 +28,7 @@ from designer.files.schema import spec_schema
 from designer.lattice.mechanism import LatticeMechanism
 from designer.mechanism.additive import AdditiveMechanism
 from designer.odds_ratio.mechanism import OddsRatioTest
+from designer.odds_ratio.umpu import Margins
 from designer.problem.domain import Domain
 from designer.relations.metrics.presence import Presence
 from designer.selection.mechanism import best_selection
@@ -49,7 +50,7 @@ from designer.tables import (
 )
 from designer.tradeoff.functions import EpsilonDelta, LaplaceTradeoff
 from tests.oracles.release_specimens import releases
-from tests.oracles.spec_specimens import MARGINS, specimens
+from tests.oracles.spec_specimens import specimens
 
 DATA = Path(__file__).parents[1] / "data"
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -151,8 +152,8 @@ def _others() -> dict[str, FrozenMechanism]:
         "structured kinds": design_structured(StructuredWorkload.of(domain, terms), Presence(mu=0.5)),
         "mwem last": replace(mwem, output="last"),
         "selection permute": best_selection(Linear(Workload.identity(2)), metrics.uniform(2, 0.5), "permute_and_flip"),
-        "test two records": OddsRatioTest(MARGINS, EpsilonDelta(1), adjacency=2),
-        "test laplace": OddsRatioTest(MARGINS, LaplaceTradeoff("1/2"), noise="piecewise"),
+        "test two records": OddsRatioTest(Margins((6, 4), (5, 5)), EpsilonDelta(1), adjacency=2),
+        "test laplace": OddsRatioTest(Margins((6, 4), (5, 5)), LaplaceTradeoff("1/2"), noise="piecewise"),
         "lattice distance l1": design(Problem(Workload.identity(4), far), "lattice_laplace", shape="l1").mechanism,
         "line days": design(Problem(Workload([[0.0, 1.0, 4.0]]), days), "laplace").mechanism,
         "line moments": design(Problem(Workload([[0.0, 1.0]]), moments), "laplace").mechanism,

@@ -12,37 +12,21 @@ from functools import cache, partial
 
 import numpy as np
 
-from designer import Problem, ReportProblem, StructuredWorkload, Workload, invariants, metrics
+from designer import Problem, Workload, invariants, metrics
 from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.norms import Norm
-from designer.domains.marginals_plan import design_marginals
-from designer.domains.marginals_workload import MarginalWorkload
-from designer.domains.products_plan import design_structured
-from designer.lattice.chain import ChainPlan
-from designer.lattice.mechanism import LatticeMechanism
-from designer.local.mechanism import Channel
-from designer.local.peaks import LossRule
 from designer.mechanism.hierarchy import HierarchyMechanism
-from designer.odds_ratio.mechanism import OddsRatioTest
-from designer.odds_ratio.umpu import Margins
 from designer.problem.domain import Domain
 from designer.problem.histogram import OTHERS, Keys
 from designer.relations.metrics.presence import Presence
 from designer.relations.row_groups import RowGroups
-from designer.selection.mechanism import best_selection
-from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear, RankError
-from designer.selection.tabulated import Tabulated
-from designer.synthetic.multiplicative import MWEM
-from designer.synthetic.queries import LipschitzQueries
-from designer.synthetic.small_databases import SmallDB
 from designer.tradeoff.functions import EpsilonDelta, Gaussian, LaplaceTradeoff
 from designer.tradeoff.piecewise import from_distributions
 from tests.oracles.lazy import Lazy, designed
 from tests.oracles.metric_kinds import SPECIMENS as RELATIONS
-from tests.oracles.table_plans import full_plan
+from tests.rooms import ABSENT
 
 TRIANGLE = [[0, 0.3, 1.1], [0.3, 0, 1.0], [1.1, 1.0, 0]]
-MARGINS = Margins((6, 4), (5, 5))
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 
 
@@ -67,6 +51,9 @@ FORMATS = {
 
 def lattices() -> dict[str, Made]:
     """Integer noise on a kernel: every shape, and every relation it is for."""
+    from designer.lattice.chain import ChainPlan
+    from designer.lattice.mechanism import LatticeMechanism
+
     total, total4, tables = invariants.total(3), invariants.total(4), invariants.margins((2, 2))
     pure = Problem(Workload.identity(3), total.protect(0.5, 1))
     square = Problem(Workload([[1, 0, 0.5, 0]]), tables.protect(0.5, 2))
@@ -128,6 +115,9 @@ def linked() -> dict[str, Made]:
 
 def marginals() -> dict[str, Made]:
     """Marginals with a budget per attribute, one of them unprotected, and with a budget for the presence of a record."""
+    from designer.domains.marginals_plan import design_marginals
+    from designer.domains.marginals_workload import MarginalWorkload
+
     domain = Domain.of({"sex": ["F", "M"], "age": 3, "place": ["here", "there"]})
     asked = MarginalWorkload.of(domain, {("sex", "age"): 1.0, ("place",): 2.0})
     others = MarginalWorkload.of(Domain.of({"sex": ["F", "M", OTHERS]}, "count as others"), [["sex"]])
@@ -143,6 +133,9 @@ def marginals() -> dict[str, Made]:
 
 def structured() -> dict[str, Made]:
     """Products of queries: one product, residuals with budgets for attributes, residuals with a metric for each, Laplace."""
+    from designer.domains.products_plan import design_structured
+    from designer.domains.products_workload import StructuredWorkload
+
     domain = Domain.of({"age": 4, "sex": ["F", "M"], "pay": 3})
     tables = StructuredWorkload.tables(domain, [["age"], ["age", "sex"], ["sex", "pay"]], {"age": "prefix"})
     single = StructuredWorkload.of(domain, [{"age": ("widths", 2), "pay": [[1, 0, 2]]}])
@@ -162,19 +155,26 @@ def structured() -> dict[str, Made]:
 
 def odds_ratio_tests() -> dict[str, Made]:
     """A test for every kind of tradeoff function."""
-    rung = from_distributions([3, 1], [1, 3])
+    from designer.odds_ratio.mechanism import OddsRatioTest
+    from designer.odds_ratio.umpu import Margins
+
+    rung, margins = from_distributions([3, 1], [1, 3]), Margins((6, 4), (5, 5))
     return {
-        "test pure": partial(OddsRatioTest, MARGINS, EpsilonDelta(1)),
-        "test approximate": partial(OddsRatioTest, MARGINS, EpsilonDelta("1/2", "1/100"), adjacency=2, exponent=20),
-        "test gaussian": partial(OddsRatioTest, MARGINS, Gaussian.of("1/2")),
-        "test laplace": partial(OddsRatioTest, MARGINS, LaplaceTradeoff("1/2")),
-        "test rungs": partial(OddsRatioTest, MARGINS, rung, noise="piecewise"),
-        "test group": partial(OddsRatioTest, MARGINS, EpsilonDelta("1/2").group(2)),
+        "test pure": partial(OddsRatioTest, margins, EpsilonDelta(1)),
+        "test approximate": partial(OddsRatioTest, margins, EpsilonDelta("1/2", "1/100"), adjacency=2, exponent=20),
+        "test gaussian": partial(OddsRatioTest, margins, Gaussian.of("1/2")),
+        "test laplace": partial(OddsRatioTest, margins, LaplaceTradeoff("1/2")),
+        "test rungs": partial(OddsRatioTest, margins, rung, noise="piecewise"),
+        "test group": partial(OddsRatioTest, margins, EpsilonDelta("1/2").group(2)),
     }
 
 
 def synthetic() -> dict[str, Made]:
     """MWEM and SmallDB on three elements."""
+    from designer.synthetic.multiplicative import MWEM
+    from designer.synthetic.queries import LipschitzQueries
+    from designer.synthetic.small_databases import SmallDB
+
     asked = Workload([[0.0, 1.0, 3.0], [2.0, 0.0, 2.0]], ["far", "ends"], ["a", "b", "c"])
     line = LipschitzQueries.on_grid(asked, metrics.euclidean([[0.0], [1.0], [2.5]]), asked.dense(), 0)
     apart = metrics.from_matrix([[0, 0.5, math.inf], [0.5, 0, math.inf], [math.inf, math.inf, 0]])
@@ -189,6 +189,10 @@ def synthetic() -> dict[str, Made]:
 
 def selections() -> dict[str, Made]:
     """A selection for every kind of score, over a metric and with records that appear."""
+    from designer.selection.mechanism import best_selection
+    from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear, RankError
+    from designer.selection.tabulated import Tabulated
+
     asked = Workload([[0.0, 1.0, 2.5], [2.0, 0.0, 2.0], [-1.0, 0.5, 0.0]], ["p", "q", "r"])
     median = Workload([[-0.5, 0.5, 0.5], [-0.5, -0.5, 0.5], [-0.5, -0.5, -0.5], [0.5, -0.5, -0.5]], ["a", "b", "a <", "b <"])
     metric, rows = metrics.from_matrix(TRIANGLE), [[1.0, 0.0, 2.0], [0.5, 0.5, 0.5]]
@@ -208,6 +212,10 @@ def selections() -> dict[str, Made]:
 
 def channels() -> dict[str, Made]:
     """One person's own report: over a metric of points, and over one budget, with names of a column."""
+    from designer.local.mechanism import Channel
+    from designer.local.peaks import LossRule
+    from designer.local.problem import ReportProblem
+
     line, codes = metrics.euclidean([0.0, 1.0, 3.0], 0.5), Keys(("answer",), (("no",), ("yes",)))
     answers = ReportProblem(metrics.uniform(2, 1.0), prior=[0.75, 0.25], loss="zero_one", keys=codes)
     two, both = metrics.euclidean([[0.0], [1.0]], 1.0), ("here", "there")
@@ -240,23 +248,27 @@ def additive() -> dict[str, Made]:
     return plain | bundled | capped | {f"laplace {name}": designed(problem, "laplace") for name, problem in others.items()}
 
 
+def plans() -> dict[str, Made]:
+    """A plan with every kind of query."""
+    from tests.oracles.table_plans import full_plan
+
+    return {"table plan": full_plan}
+
+
+BY_ROOM = (
+    *(("tables", plans), ("lattice", lattices), ("mechanism", staircases), ("mechanism", hierarchies), ("mechanism", linked)),
+    *(("domains", marginals), ("domains", structured), ("odds_ratio", odds_ratio_tests), ("synthetic", synthetic)),
+    *(("selection", selections), ("local", channels), ("mechanism", additive)),
+)
+
+
 @cache
 def specimens() -> Lazy[FrozenMechanism]:
-    """All of them, by name."""
-    makers = {
-        "table plan": full_plan,
-        **lattices(),
-        **staircases(),
-        **hierarchies(),
-        **linked(),
-        **marginals(),
-        **structured(),
-        **odds_ratio_tests(),
-        **synthetic(),
-        **selections(),
-        **channels(),
-        **additive(),
-    }
+    """Those of the rooms that are there, by name."""
+    makers = dict[str, Made]()
+    for room, of_kind in BY_ROOM:
+        if room not in ABSENT:
+            makers |= of_kind()
     return Lazy({name: partial(_of_its_format, name, make) for name, make in makers.items()})
 
 

@@ -296,6 +296,11 @@ def test_spec_round_trip_and_edited_specs(tmp_path) -> None:
             MWEM.from_core({**core, key: value})
 
 
+def test_rows_that_no_protected_change_moves_are_refused_whatever_their_weights() -> None:
+    with pytest.raises(InvalidProblem, match="the relation protects nothing in them"):
+        LipschitzQueries(Workload([[1.0, 1.0]]), metrics.uniform(2, 1.0), np.array([[1, 1]]), 0, np.array([1.0]))
+
+
 def test_refusals_of_the_constructor() -> None:
     made = coarse()
     for shares, words in (

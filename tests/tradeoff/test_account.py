@@ -80,6 +80,10 @@ def test_unlike_promises_against_every_joint_answer(epsilons: list[float], mu: f
     encloses(account, at, all_answers(epsilons, mu, at))
 
 
+def test_the_first_ladder_has_the_common_unit_of_the_losses() -> None:
+    assert Account.of([EpsilonDelta("1/2"), EpsilonDelta("1/3")])._first_step() == Fraction(1, 6)
+
+
 def test_losses_without_a_common_unit() -> None:
     epsilons = [0.3, 0.7071, 1.1, 0.1234]
     exact, account = all_answers(epsilons, 0.0, 1.5), Account.of(map(EpsilonDelta, epsilons))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from designer.accounts.composition.common_relation import Speaks
 from designer.accounts.composition.composed_guarantee import Composed, ComposedElements, joined
@@ -21,11 +21,11 @@ from designer.base.progress import step
 from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import Guarantee
 from designer.relations.metrics.presence import AddRemove, AppearOrChange, Presence
-from designer.tables.plan import TablePlan
-from designer.tables.plan_words import FOUND, NOTION, PURE
-from designer.tables.policies import policies
-from designer.tables.policies.policy import Policy
 from designer.tradeoff.costs import Cost, TotalCost
+
+if TYPE_CHECKING:
+    from designer.tables.plan import TablePlan
+    from designer.tables.policies.policy import Policy
 
 
 def speaks_of_rows(mechanism: FrozenMechanism) -> bool:
@@ -90,6 +90,8 @@ class ComposedRecords(Composed):
         """The sum of the policies, a function of `amounts(record)`; `InvalidProblem` where two plans measure a column in
         different ways, so that there is no one record of amounts: ask for `loss` then."""
         self._require_one_measure()
+        from designer.tables.policies import policies
+
         parts = [_policy(mechanism) for mechanism in self.mechanisms]
         return parts[0] if len(parts) == 1 else policies.SumOfPolicies(tuple(parts))
 
@@ -124,6 +126,8 @@ class ComposedRecords(Composed):
 
     @cached_property
     def guarantee(self) -> Guarantee:
+        from designer.tables.plan_words import FOUND, NOTION, PURE
+
         plans = self._plans
         found = any(level.selection for plan in plans for level in plan.levels)
         pure = all(plan.pure for plan in plans) and self._constant.epsilon is not None
@@ -171,7 +175,9 @@ def _policy(mechanism: Any) -> Policy:
     rho = cost_of_budget(mechanism, _presence(mechanism)).rho
     if rho is None:
         raise InvalidProblem("mechanisms: one has no zCDP loss; ask for epsilon(delta, change=record).")
-    return policies.ConstantPolicy(rho)
+    from designer.tables.policies.policies import ConstantPolicy
+
+    return ConstantPolicy(rho)
 
 
 @step("composing mechanisms")

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from designer.certificate.frozen import FrozenMechanism
-from designer.files.kinds import kind_of
+from designer.files.kinds import mechanism_kind
 from designer.mechanism.composition import Composition, Protected, no_rule
 from designer.relations.invariants.changes import ChangeRelation
 from designer.relations.metrics.attributes import Hamming
@@ -21,7 +21,7 @@ LISTED = 2_000  # pairs whose exact budgets are looked at one by one
 
 def rule_of(mechanism: FrozenMechanism) -> Composition[Any]:
     """The rule of composition of the kind of a mechanism; `InvalidProblem` for a class that no spec can hold."""
-    kind = kind_of(mechanism)
+    kind = mechanism_kind(mechanism)
     if kind is None:
         raise no_rule(mechanism)
     rule: Composition[Any] = kind.part("composition")()

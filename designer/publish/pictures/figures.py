@@ -113,12 +113,12 @@ def picture_bytes(drawing: Any, suffix: str, *, transparent: bool = False) -> by
 # Forms that pictures of many things share: bars by name, points with spans, tables in colours, and the largest of many.
 
 
-MOST = 30  # names that are read at a glance
+MOST_NAMES = 30  # names that are read at a glance
 LOOKED_AT = 1000  # names whose lengths say how wide a picture is
 SPREAD = 30.0  # of the largest over the least positive value, from which an axis is logarithmic
 
 
-def largest_of(values: Floats, most: int = MOST) -> NDArray[np.intp]:
+def largest_of(values: Floats, most: int = MOST_NAMES) -> NDArray[np.intp]:
     """Places of the values, (n,), in their own order where they are few; else of the largest, which come first; equal ones, up
     to six digits, stay in order."""
     if len(values) <= most:
@@ -141,12 +141,12 @@ def rest_words(values: Floats, shown_places: Sequence[int] | NDArray[np.intp], w
 
 
 def height_for(rows: int) -> float:
-    """Inches of a picture with so many rows, those beyond `MOST` left out."""
-    return 1.3 + 0.21 * max(3, min(rows, MOST))
+    """Inches of a picture with so many rows, those beyond `MOST_NAMES` left out."""
+    return 1.3 + 0.21 * max(3, min(rows, MOST_NAMES))
 
 
 def size_for(names: Sequence[object]) -> dict[str, Any]:
-    """Width and height in inches of a picture whose rows have these names, those beyond `MOST` left out."""
+    """Width and height in inches of a picture whose rows have these names, those beyond `MOST_NAMES` left out."""
     return {"width": 5.6 + 0.07 * max([12, *map(len, shortened(names[:LOOKED_AT]))]), "height": height_for(len(names))}
 
 

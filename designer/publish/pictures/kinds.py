@@ -8,13 +8,14 @@ from typing import Any
 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
+from designer.base.lazy_imports import at_addresses
 from designer.base.output import write_whole
 from designer.certificate.frozen import FrozenMechanism, Released
 from designer.designing.comparison import Comparison
 from designer.designing.design_result import Design, Designed
 from designer.designing.least import LeastBudget
-from designer.domains.structured_problem import StructuredProblem
-from designer.files.kinds import kind_of
+from designer.designing.problem_kinds import STRUCTURED, problem_kind
+from designer.files.kinds import mechanism_kind
 from designer.limits import MOST_DRAWN_ELEMENTS
 from designer.publish.pictures.answers import answer_drawings, tables_to_draw
 from designer.publish.pictures.drawing import Drawing, chosen, side_by_side
@@ -22,7 +23,6 @@ from designer.publish.pictures.figures import check_picture, picture_bytes, requ
 from designer.publish.pictures.of_designs import budget_drawings, comparison_drawings, relation_drawing, with_limits
 from designer.publish.pictures.of_mechanisms import neighbourhoods, policy_drawings, release_maps
 from designer.relations.problem import Problem
-from designer.tables.policies.policy import Policy
 
 # Pictures of a user's own, by the name under which they were registered, and files of pictures of every kind.
 
@@ -106,6 +106,8 @@ def drawings_of(thing: Any, released: Released | None = None) -> Drawings:
             return drawn(thing)
     if callable(getattr(thing, "answer_tables", None)):
         return answer_drawings(tables_to_draw(thing))
+    if isinstance(thing, at_addresses(["designer.tables.policies.policy:Policy"])):
+        return policy_drawings({"policy": thing})
     raise InvalidProblem(
         f"plot: a {shown(type(thing).__name__)} has no pictures; give a mechanism, a release, a design, a comparison, a least "
         "budget or a policy."
@@ -168,7 +170,7 @@ def _with_answers(mechanism: Any, released: Released) -> Drawings:
 
 
 def _of_kind(made: FrozenMechanism) -> Drawings:
-    kind = kind_of(made)
+    kind = mechanism_kind(made)
     draw: Callable[[Any], Drawings] | None = None if kind is None else kind.part("pictures")
     return () if draw is None else draw(made)
 
@@ -190,16 +192,15 @@ _OF: tuple[tuple[type, Callable[[Any], Drawings]], ...] = (
     (Designed, lambda made: drawings_of(made.mechanism)),
     (Comparison, _of_comparison),
     (LeastBudget, budget_drawings),
-    (Policy, lambda policy: policy_drawings({"policy": policy})),
 )
 
 
 # The pictures of what a problem file asks for: what it protects, before anything is designed, and the design.
 
 
-def problem_drawings(problem: Problem | StructuredProblem) -> tuple[Drawing, ...]:
+def problem_drawings(problem: Any) -> tuple[Drawing, ...]:
     """What a problem protects: the graph of few elements, and the neighbourhoods of places on the globe."""
-    if isinstance(problem, StructuredProblem):
+    if problem_kind(problem) is STRUCTURED:
         return ()
     relation, elements = problem.relation, problem.workload.elements
     graph = relation.single_records and relation.size <= MOST_DRAWN_ELEMENTS

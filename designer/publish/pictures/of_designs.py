@@ -30,7 +30,7 @@ from designer.problem.targets import WORDS
 from designer.problem.workload import Workload
 from designer.publish.pictures.drawing import Drawing
 from designer.publish.pictures.figures import (
-    MOST,
+    MOST_NAMES,
     bars_by_name,
     check_picture,
     height_for,
@@ -68,7 +68,7 @@ def with_limits(own: tuple[Drawing, ...], problem: Problem, mechanism: Mechanism
 def limits_apply(problem: Problem) -> bool:
     """Whether the limit of each answer alone is known, and quickly."""
     queries, elements = problem.workload.shape
-    return queries <= MOST and elements <= MOST_ELEMENTS and problem.notion != "approximate" and problem.records is None
+    return queries <= MOST_NAMES and elements <= MOST_ELEMENTS and problem.notion != "approximate" and problem.records is None
 
 
 def least_errors(problem: Problem) -> Floats:
@@ -147,7 +147,7 @@ def _draw_families(axes: Any, rows: Sequence[Row], limit: Limit | None, label: s
 def _draw_deviations(axes: Any, rows: Sequence[Row], queries: Sequence[str]) -> None:
     """The queries by the noise of the best family, the largest thirty of many."""
     noise = np.sqrt(2) * np.array([row["scales"] for row in rows])
-    places = np.argsort(-noise[0], kind="stable")[:MOST]
+    places = np.argsort(-noise[0], kind="stable")[:MOST_NAMES]
     logarithmic(axes.xaxis, noise[:, places].ravel())
     handles = []
     for series, values in enumerate(noise):

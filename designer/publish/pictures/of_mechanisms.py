@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +32,9 @@ from designer.base.arrays import Floats
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certificate.norms import Norm
-from designer.domains.marginals import MarginalMechanism
-from designer.domains.products import StructuredMechanism
-from designer.lattice.mechanism import LatticeMechanism
-from designer.local.mechanism import Channel
 from designer.mechanism.interface import Mechanism
 from designer.mechanism.staircase import StaircaseMechanism
 from designer.mechanism.staircase_noise import Stairs
-from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.problem.relation import Relation
 from designer.publish.pictures.balls import DrawnBall, ball_drawing, boundary
 from designer.publish.pictures.drawing import Drawing
@@ -49,9 +44,15 @@ from designer.publish.pictures.maps import map_drawing, neighbourhood_drawing
 from designer.publish.pictures.numerals import for_people, no_less, ticks_for_people
 from designer.publish.pictures.style import colour, ink, series_style
 from designer.relations.metrics.points import GreatCircle
-from designer.selection.mechanism import Selection
-from designer.tables.plan import TablePlan
-from designer.tables.queries import Additive
+
+if TYPE_CHECKING:
+    from designer.domains.marginals import MarginalMechanism
+    from designer.domains.products import StructuredMechanism
+    from designer.lattice.mechanism import LatticeMechanism
+    from designer.local.mechanism import Channel
+    from designer.odds_ratio.mechanism import OddsRatioTest
+    from designer.selection.mechanism import Selection
+    from designer.tables.plan import TablePlan
 
 DRAWS, SEED = 2000, 0
 MOST_DRAWN = 10_000  # answers, whose draws take 160 MB; of more there is no cloud
@@ -552,6 +553,8 @@ def plan_drawings(plan: TablePlan) -> tuple[Drawing, ...]:
 
 def _noise(plan: TablePlan) -> Drawing | None:
     """Bars: the standard error of every sum and count with Gaussian noise, the largest where groups differ."""
+    from designer.tables.queries import Additive
+
     drawn = [query for query in plan.noisy if isinstance(query, Additive)]
     if not drawn:
         return None

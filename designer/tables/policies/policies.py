@@ -44,7 +44,7 @@ __all__ = [
 
 # Losses below which `P + exp(-P) - 1` is `P^2` times this series, in which nothing cancels; rates above which r / sinh(r) is 0;
 # losses from which the zCDP of a pure promise counts as all of it.
-NEAR, FAR, ALL_IN_ALL = 0.0625, 2**10, 512
+SERIES_UP_TO, LARGEST_RATE, ALL_IN_ALL = 0.0625, 2**10, 512
 SERIES = [(-1) ** k / math.factorial(k) for k in range(2, 10)]
 GroupLabel = str | int
 
@@ -325,7 +325,7 @@ class AsZcdp(Compound):
         """`1 - rate / sinh(rate)`, rounded up."""
         from solvers.exact.balls import float_above_real, rational_ball
 
-        rate = min(self.rate, Fraction(FAR))
+        rate = min(self.rate, Fraction(LARGEST_RATE))
         return float_above_real(lambda: 1 - rational_ball(rate) / rational_ball(rate).sinh())
 
     def __call__(self, columns: Columns) -> Floats:
@@ -334,9 +334,9 @@ class AsZcdp(Compound):
             found = np.minimum(raised(losses * np.tanh(losses / 2), 8), losses)
         if not self.rate:
             return found
-        small = np.minimum(losses, NEAR)
+        small = np.minimum(losses, SERIES_UP_TO)
         series = np.polynomial.polynomial.polyval(small, SERIES) * small**2
-        curved = np.where(losses < NEAR, series, losses + np.expm1(-losses))
+        curved = np.where(losses < SERIES_UP_TO, series, losses + np.expm1(-losses))
         sharp = np.minimum(found, raised(curved - np.expm1(-losses) * self._narrowed, 48))
         return np.where(losses < ALL_IN_ALL, sharp, found)
 
@@ -348,10 +348,10 @@ class AsZcdp(Compound):
         sharp = loss * (1.0 - power) / (1.0 + power)
         if not self.rate:
             return sharp
-        small, series = ibis.least(loss, NEAR), ibis.literal(0.0)
+        small, series = ibis.least(loss, SERIES_UP_TO), ibis.literal(0.0)
         for factor in reversed(SERIES):
             series = series * small + factor
-        curved = (loss < NEAR).ifelse(series * small * small, loss - (1.0 - power))
+        curved = (loss < SERIES_UP_TO).ifelse(series * small * small, loss - (1.0 - power))
         return (loss < ALL_IN_ALL).ifelse(ibis.least(sharp, curved + (1.0 - power) * self._narrowed), sharp)
 
     def sentence(self) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from designer.base.answer_table import AnswerTable
 from designer.publish.pictures.answers import answer_drawings, spans_of
-from designer.publish.pictures.figures import MOST, bars_by_name, largest_of, rest_words, spans_by_name, table_in_colours
+from designer.publish.pictures.figures import MOST_NAMES, bars_by_name, largest_of, rest_words, spans_by_name, table_in_colours
 from designer.publish.pictures.labels import (
     REMARK,
     add_remark,
@@ -42,10 +42,10 @@ def test_bars_are_as_long_as_their_numbers_in_the_order_given_and_points_where_n
 def test_of_two_hundred_the_thirty_largest_are_drawn_and_the_rest_told() -> None:
     axes, values = figures.Figure().subplots(), np.arange(1.0, 201.0)
     bars_by_name(axes, [f"q{k}" for k in range(200)], values, "error")
-    assert [bar.get_width() for bar in axes.patches] == values[::-1][:MOST].tolist()
+    assert [bar.get_width() for bar in axes.patches] == values[::-1][:MOST_NAMES].tolist()
     remarks = [text.get_text() for text in axes.texts if text.get_gid() == REMARK]
     assert remarks == ["the 30 largest of 200; the others: 1 to 170"]
-    assert largest_of(np.ones(40)).tolist() == list(range(MOST)) and rest_words(np.ones(3), range(3)) == ""
+    assert largest_of(np.ones(40)).tolist() == list(range(MOST_NAMES)) and rest_words(np.ones(3), range(3)) == ""
     assert rest_words(np.ones(40), range(30), "counties") == "the 30 largest of 40 counties; the others: 1"
 
 
