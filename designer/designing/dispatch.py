@@ -256,8 +256,9 @@ def design(
         the program (those of `designer.designing.own_solver`) and hands back those of an answer.
     solver_options : for a solver of CVXPY.
     **options
-        those of the builder. With "auto" `strategy`, rows of your own to measure, (p, N), that are evaluated, certified and
-        frozen as they are (`strategy_laplace`, `strategy_gaussian`).
+        those of the builder. Of those that "auto" tries the best are taken, unless they are given. With "auto" `strategy`, rows
+        of your own to measure, (p, N), that are evaluated, certified and frozen as they are (`strategy_laplace`,
+        `strategy_gaussian`).
 
     >>> from designer import Problem, Workload, metrics
     >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")
