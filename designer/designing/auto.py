@@ -281,9 +281,8 @@ class WorkBudget:
         return ""
 
     def no_pure_room(self, best: float, ways: Sequence[FamilyRun]) -> str:
-        """Why the ways of the pure problem cannot be below `best`, or an empty text. No limit speaks of biased answers."""
-        biased = [way.family for way in ways if way.family.biased]
-        if best == math.inf or any(self.problem.records is not None or not is_of_the_house(one) for one in biased):
+        """Why no unbiased pure noise can be below `best`, or an empty text, before the ways of the pure problem are begun."""
+        if best == math.inf:
             return ""
         if self.seconds_left <= 0:
             self.late = True

@@ -187,7 +187,8 @@ def compare_linear(
     pure = [way for way in ways if families is None and problem.notion != "pure" and way.family.notion == "pure"]
     run([way for way in ways if way not in pure])
     if pure and (why := allowance.no_pure_room(lowest, pure)):
-        rows |= {way.name: empty_row(way.name, f"not started: {why}") for way in pure}
+        rows |= {way.name: empty_row(way.name, f"not started: {why}") for way in pure if not way.family.biased}
+        run([way for way in pure if way.family.biased])
     elif pure:
         # With work of its own, as it is compared without this problem.
         left = max(allowance.seconds_left, 1e-3) if allowance.seconds < math.inf else None

@@ -513,6 +513,8 @@ def best_of_all(
     race.run([way for way in known if way not in stronger], own)
     if stronger and (why := race.allowance.no_pure_room(race.reached, stronger)):
         race.tried |= {way.name: f"not started: {why}" for way in stronger}
+        biased = [way for way in stronger if way.family.biased]  # of which no limit speaks
+        race.run(biased, make or (lambda way: _of_one_way(pure_twin(problem), way.family, way.options, seconds=None, **given)))
     elif stronger:
         race.take_pure(pure or (lambda left: best_of_all(pure_twin(problem), seconds=left, **given)))
     race.run(longer_by_delta(stronger, problem), own, f", delta {problem.delta}")
@@ -581,11 +583,12 @@ class _Race:
 
     def ended(self, effort: str, begun: float) -> Design[Mechanism]:
         """The best, with what is said of all."""
+        reasons = said_once(self.tried.items()) if self.best is None else []
+        if self.named:
+            for failure in self.failures:
+                if isinstance(failure, InvalidProblem) or len(reasons) == 1:
+                    raise failure
         if self.best is None:
-            reasons = said_once(self.tried.items())
-            wrong = [one for one in self.failures if isinstance(one, InvalidProblem) or len(reasons) == 1]
-            if self.named and wrong:
-                raise wrong[0]
             raise DesignFailed(f"{self.named or 'auto'}: no family has a mechanism for this problem. {' '.join(reasons)}")
         notes = {**self.best.mechanism.provenance, "effort": effort, "tried": self.tried}
         if self.allowance.late or self.best.cut:
