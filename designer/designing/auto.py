@@ -24,7 +24,7 @@ from designer.base.errors import DesignFailed, InvalidProblem, Refusal
 from designer.certificate.implicit_rows import LARGE, is_described
 from designer.designing.design_result import Design
 from designer.designing.ellipsoid import WIDE
-from designer.designing.family import Family, Sizes
+from designer.designing.family import Family, Sizes, pure_twin
 from designer.designing.hierarchy import has_best_tree
 from designer.designing.least_noise import Limit, limit
 from designer.limits import MOST_AUTO_ELEMENTS
@@ -161,25 +161,46 @@ class FamilyRun:
 
     @property
     def name(self) -> str:
-        """The family, and the options where there is a choice: "lattice_laplace, shape l1"."""
-        return ", ".join([self.family.name, *(f"{key} {value}" for key, value in self.options.items())])
+        """The family, and the options where there is a choice, but for a switch that is on: "lattice_laplace, shape l1"."""
+        told = (f"{key} {value}" for key, value in self.options.items() if value is not True)
+        return ", ".join([self.family.name, *told])
 
 
-def runs_for(families: Sequence[Family], problem: Problem, times: float = 1.0) -> list[FamilyRun]:
+def runs_for(
+    families: Sequence[Family], problem: Problem, times: float = 1.0, options: Mapping[str, Any] | None = None
+) -> list[FamilyRun]:
     """Every choice of every family, the cheap ones first, the others by their ranks and by how much work they are. For zCDP
     those of pure noise go behind all others, which mostly leave them no room.
 
-    times: how many designs each of them stands for.
+    times: how many designs each of them stands for. options: that are given, in the place of those of a choice.
     """
     sizes = Sizes(problem)
     large = problem.relation.size > MOST_AUTO_ELEMENTS
     found = [
-        FamilyRun(family, options, 0.0 if large else times * estimated(family, options, sizes))
+        FamilyRun(family, chosen, 0.0 if large else times * estimated(family, chosen, sizes))
         for family in families
-        for options in family.choices
+        for chosen in _with(options or {}, family.choices)
     ]
     found.sort(key=lambda way: (way.family.rank, way.work) if way.work > CHEAP else (-1, 0.0))
     return sorted(found, key=lambda way: problem.notion == "zcdp" and way.family.notion == "pure")
+
+
+def longer_by_delta(ways: Iterable[FamilyRun], problem: Problem) -> list[FamilyRun]:
+    """Those of pure families to which its delta gives longer changes than the pure problem has, by more than a part of
+    `ROOM / 2`, whose noise loses about `ROOM` less. A length m has the budget `m + log(1 - delta (1 + e^-m))`."""
+    if problem.delta is None or 4 * problem.delta <= ROOM * problem.relation.least_budget():
+        return []
+    return [way for way in ways if way.family.aimed(problem) is problem]
+
+
+def _with(given: Mapping[str, Any], choices: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The options that are given, with what is left of each choice."""
+    rests: list[dict[str, Any]] = []
+    for choice in choices:
+        rest = {name: value for name, value in choice.items() if name not in given}
+        if rest not in rests:
+            rests.append(rest)
+    return [{**given, **rest} for rest in rests]
 
 
 def estimated(family: Family, options: Mapping[str, Any], sizes: Sizes) -> float:
@@ -252,7 +273,12 @@ class WorkBudget:
             self.late = True
             return f"not started: {self.seconds:g} s were over"
         seeks = self.gap or way.family.aimed(self.problem) is not self.problem
-        if seeks and best < math.inf and not way.family.biased and (why := self._no_room(way, best)):
+        if (
+            seeks
+            and best < math.inf
+            and not way.family.biased
+            and (why := self._no_room(way.family.aimed(self.problem), way.work, best))
+        ):
             return f"not started: {why}"
         if way.work > MOMENT and best < math.inf and way.family.floor is not None and (why := self._cannot_win(way, best)):
             return f"not started: {why}"
@@ -262,13 +288,21 @@ class WorkBudget:
             return f"not started: about {way.work:.2g} units of work, and {self.left:.2g} of {self.units:g} were left"
         return ""
 
-    def _no_room(self, way: FamilyRun, best: float) -> str:
+    def no_pure_room(self, best: float, ways: Sequence[FamilyRun]) -> str:
+        """Why no unbiased pure noise can be below `best`, or an empty text, before the ways of the pure problem are begun."""
+        if best == math.inf:
+            return ""
+        if self.seconds_left <= 0:
+            self.late = True
+            return f"{self.seconds:g} s were over"
+        return self._no_room(pure_twin(self.problem), max(way.work for way in ways), best)
+
+    def _no_room(self, aimed: Problem, work: float, best: float) -> str:
         """Why no noise can lose much less than `best`, or an empty text: by closed forms, before what takes longer, or keeps
         more than was asked, by a program too, before what is `LONG` by all programs."""
         sharper: dict[str, dict[str, Any]] = {"closed": {"closed": True}, "quick": {"rows": 0}, "sharp": {}}
-        aimed = way.family.aimed(self.problem)
         twin = aimed is not self.problem
-        for name in list(sharper)[: 1 + (way.work > CHEAP or twin) + (way.work > LONG)]:
+        for name in list(sharper)[: 1 + (work > CHEAP or twin) + (work > LONG)]:
             key = name, aimed.notion
             if key not in self._limits:
                 self._limits[key] = self._limit(aimed, **sharper[name])
@@ -299,8 +333,9 @@ class WorkBudget:
     @contextmanager
     def running(self, way: FamilyRun, ends: bool, timed: bool = False) -> Iterator[Budget]:
         """Searches within this block end when the work that is left is done, if there is a mechanism already: a third of all
-        where the way was thought to take a moment. timed: the clock of the caller ends them in any case."""
-        own = self.left if way.work > CHEAP else min(self.left, self.units / 3)
+        where the way was thought to take a moment, and others are tried. timed: the family was asked for by its name, and the
+        clock of the caller ends its searches in any case."""
+        own = self.left if timed or way.work > CHEAP else min(self.left, self.units / 3)
         with self._counted(max(own, CHEAP) if ends else math.inf, ends or timed) as budget:
             if not way.family.counted:
                 budget.units += way.work  # which fits, and is spent at once

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from designer.designing.auto import (
     WorkBudget,
     cap_of,
     chosen_families,
+    longer_by_delta,
     needing_rows,
     remedy_for,
     runs_for,
@@ -29,6 +30,7 @@ from designer.designing.auto import (
 )
 from designer.designing.design_result import Design, rank_by_consistency
 from designer.designing.dispatch import design, reason
+from designer.designing.family import Family, pure_twin
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.printouts import COLUMNS, comparison_latex, comparison_markdown, comparison_text, sorted_rows
 from designer.designing.problem_kinds import problem_kind
@@ -155,29 +157,52 @@ def compare_linear(
     reference, no_reference = _attempt(lambda: _reference(problem))
     least, no_limit = _attempt(lambda: limit(problem))
     notes = [f"{COLUMNS[name]}: {why}" for name, why in (("improvement", no_reference), ("efficiency", no_limit)) if why]
-    rows: list[dict[str, Any]] = []
+    rows: dict[str, dict[str, Any]] = {}
     designs: dict[str, Design[Mechanism]] = {}
     lowest = math.inf
-    for way in each_of(ways, "comparing families", weight_of, allowance.units):
-        if families is None and (why := allowance.refusal(way, lowest if designs else None)):
-            rows.append(empty_row(way.name, why))
-            continue
-        try:
-            with allowance.running(way, families is None and bool(designs), timed=families is not None):
-                made = design(problem, way.family.name, effort=effort, **way.options)
-            row = _row(way.name, made, reference, least) | {"title": way.family.title, "baseline": way.family.baseline}
-            place, words = rank_by_consistency(problem, made)
-            told = [*notes, *([words] if words else []), *_unmatched(problem, row), *([made.cut] if made.cut else [])]
-            rows.append(row | {"note": "; ".join(told), "cut": bool(made.cut)})
-        except Exception as failure:
-            rows.append(empty_row(way.name, reason(failure)))
-        else:
-            designs[way.name] = made
-            lowest = lowest if place else min(lowest, made.loss)
+
+    def take(name: str, family: Family, made: Design[Mechanism], cut: bool) -> None:
+        nonlocal lowest
+        if name in designs and designs[name].loss <= made.loss:
+            return
+        row = _row(name, made, reference, least) | {"title": family.title, "baseline": family.baseline}
+        place, words = rank_by_consistency(problem, made)
+        told = [*notes, *([words] if words else []), *_unmatched(problem, row), *([made.cut] if made.cut else [])]
+        rows[name] = row | {"note": "; ".join(told), "cut": cut}
+        designs[name] = made
+        lowest = lowest if place else min(lowest, made.loss)
+
+    def run(ways: Sequence[FamilyRun]) -> None:
+        for way in each_of(ways, "comparing families", weight_of, allowance.units):
+            if families is None and (why := allowance.refusal(way, lowest if designs else None)):
+                rows.setdefault(way.name, empty_row(way.name, why))
+                continue
+            try:
+                with allowance.running(way, families is None and bool(designs), timed=families is not None):
+                    made = design(problem, way.family.name, effort=effort, **way.options)
+                take(way.name, way.family, made, bool(made.cut))
+            except Exception as failure:
+                rows.setdefault(way.name, empty_row(way.name, reason(failure)))
+
+    pure = [way for way in ways if families is None and problem.notion != "pure" and way.family.notion == "pure"]
+    run([way for way in ways if way not in pure])
+    if pure and (why := allowance.no_pure_room(lowest, pure)):
+        rows |= {way.name: empty_row(way.name, f"not started: {why}") for way in pure if not way.family.biased}
+        run([way for way in pure if way.family.biased])
+    elif pure:
+        # With work of its own, as it is compared without this problem.
+        left = max(allowance.seconds_left, 1e-3) if allowance.seconds < math.inf else None
+        twin = compare_linear(pure_twin(problem), effort=effort, seconds=left)
+        rows |= {row["family"]: empty_row(row["family"], row["note"]) for row in twin.rows if row["family"] not in twin.designs}
+        for way in pure:
+            if way.name in twin.designs:
+                made = twin.designs[way.name]
+                take(way.name, way.family, replace(made, problem=problem), bool(made.cut))
+    run(longer_by_delta(pure, problem))
     if families is None:
-        rows += [empty_row(name, why) for name, why in needing_rows(problem).items()]
+        rows |= {name: empty_row(name, why) for name, why in needing_rows(problem).items()}
     ended = allowance.seconds if allowance.late else math.inf
-    return Comparison(problem, rows, designs, least, remedy_for(effort, families is not None, ended))
+    return Comparison(problem, list(rows.values()), designs, least, remedy_for(effort, families is not None, ended))
 
 
 def empty_row(name: str, why: str) -> dict[str, Any]:

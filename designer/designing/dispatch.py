@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -41,6 +40,7 @@ from designer.designing.auto import (
     is_of_the_house,
     is_own,
     left_out,
+    longer_by_delta,
     refuse_writing_out,
     runs_for,
     said_once,
@@ -58,7 +58,6 @@ from designer.designing.family import (
     WorseThanIncumbent,
     build_for_notion,
     pure_twin,
-    reached_by_others,
     with_incumbent,
 )
 from designer.designing.own_solver import Solver, known_solver, named
@@ -152,7 +151,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 WORST = (math.inf, math.inf)  # before there is a design
 TIE_TOLERANCE = 1e-9  # of the loss: what the family that was tried first may lose more, so that no last digit decides
-STRONGER = "its promise is pure"  # of what is tried for a weaker notion
+STRONGER = "of the pure problem: "  # which is designed for a weaker notion, too
 NOTED = ("hull",)  # what a family may add to the provenance; specs hold no other notes
 Settings = Mapping[str, Any]
 
@@ -266,8 +265,9 @@ def design(
         the program (those of `designer.designing.own_solver`) and hands back those of an answer.
     solver_options : for a solver of CVXPY.
     **options
-        those of the builder. With "auto" `strategy`, rows of your own to measure, (p, N), that are evaluated, certified and
-        frozen as they are (`strategy_laplace`, `strategy_gaussian`).
+        those of the builder. Of those that "auto" tries the best are taken, unless they are given. With "auto" `strategy`, rows
+        of your own to measure, (p, N), that are evaluated, certified and frozen as they are (`strategy_laplace`,
+        `strategy_gaussian`).
 
     >>> from designer import Problem, Workload, metrics
     >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")
@@ -297,7 +297,6 @@ def design_linear(
     **options: Any,
 ) -> Design[Mechanism]:
     limits: Settings = {"effort": effort, "seconds": seconds}
-    units, cap = units_of(effort), cap_of(seconds)
     if targets is not None:
         choices = {"solver": solver, "solver_options": solver_options}
         return _meeting(problem, family, require_targets(targets), choices, limits, options)
@@ -312,6 +311,35 @@ def design_linear(
             )
         return best_of_all(problem, **limits, solver=solver, solver_options=solver_options)
     (chosen,) = chosen_families([family])
+    given = {**limits, "solver": solver, "solver_options": solver_options}
+    pure: Design[Mechanism] | None = None
+    if problem.notion == "approximate" and (chosen.notion, chosen.anytime, is_own(solver)) == ("pure", True, True):
+        # A search among local optima may end higher where more budget is allowed.
+        pure = replace(design_linear(pure_twin(problem), family, **given, **options), problem=problem)
+        if chosen.aimed(problem) is not problem:
+            return pure
+    try:
+        if is_own(solver) and len(chosen.choices) > 1 and len(ways := runs_for([chosen], problem, options=options)) > 1:
+            made = replace(best_of_all(chosen.aimed(problem), **given, ways=ways), problem=problem)
+        else:
+            made = _of_one_way(problem, chosen, options, **given)
+    except DesignFailed:
+        if pure is None:
+            raise
+        return pure
+    return made if pure is None or made.loss < pure.loss else pure
+
+
+def _of_one_way(
+    problem: Problem,
+    chosen: Family,
+    options: Settings,
+    effort: str,
+    seconds: float | None,
+    solver: str,
+    solver_options: Settings | None,
+) -> Design[Mechanism]:
+    """The design of a family with these options and no others."""
     unknown = sorted(set(options) - set(chosen.options()))
     if unknown:
         raise InvalidProblem(
@@ -328,32 +356,16 @@ def design_linear(
         refuse_writing_out(chosen.name, problem)
     aimed = chosen.aimed(problem)
     # What cannot hand over a best runs to its end; under "quick" it has nothing to show then.
-    with step(chosen.name), within(units if chosen.anytime or effort == QUICK else math.inf, cap) as budget:
+    units = units_of(effort) if chosen.anytime or effort == QUICK else math.inf
+    with step(chosen.name), within(units, cap_of(seconds)) as budget:
         try:
             if is_own(solver):
-                made = _least_designed(chosen, aimed, options)
+                made = _designed(chosen, aimed, options)
             else:
                 made = designed_by(solver, chosen, aimed, solver_options or {}, options)
         except OutOfWork as stopped:
             raise DesignFailed(f"{chosen.name}: {NOTHING_YET}; {cut_words(effort, True, budget.clock)}.") from stopped
         return saying_cut(replace(made, problem=problem), cut_words(effort, True, budget.clock) if budget.cut else "")
-
-
-def _least_designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mechanism]:
-    """The family's design. A search among local optima may end higher where more budget is allowed: under (b, delta) the design
-    of the pure twin is taken where it is no worse."""
-    if problem.notion != "approximate" or chosen.notion != "pure" or not chosen.anytime:
-        return _designed(chosen, problem, options)
-    own: Design[Mechanism] | None = None
-    with suppress(WorseThanIncumbent), with_incumbent(pure_twin(problem), reached_by_others(problem)):
-        own = _designed(chosen, pure_twin(problem), options)
-    try:
-        longer = _designed(chosen, problem, options)
-    except (DesignFailed, OutOfWork):
-        if own is None:
-            raise
-        return own
-    return own if own is not None and own.loss <= longer.loss else longer
 
 
 def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mechanism]:
@@ -380,21 +392,29 @@ def _meeting(
     effort = limits["effort"]
     missed: list[tuple[TargetsMissed, Builder]] = []
 
-    def meeting(name: str, chosen: Settings) -> Design[Mechanism]:
+    def meeting(asked: Problem, name: str, chosen: Settings) -> Design[Mechanism]:
         def own(aimed: Problem) -> Design[Mechanism]:
             return design(aimed, name, **choices, **chosen, **({"effort": effort} if family == "auto" else limits))
 
         try:
-            return design_meeting(problem, targets, name, own)
+            return design_meeting(asked, targets, name, own)
         except TargetsMissed as failure:
             missed.append((failure, own))
             raise
 
-    def make(way: FamilyRun) -> Design[Mechanism]:
-        return meeting(way.family.name, way.options)
+    def best(asked: Problem, seconds: float | None, ways: Sequence[FamilyRun] | None = None) -> Design[Mechanism]:
+        def make(way: FamilyRun) -> Design[Mechanism]:
+            return meeting(asked, way.family.name, way.options)
+
+        return best_of_all(
+            asked, effort, seconds, **choices, make=make, pure=lambda left: best(pure_twin(asked), left), ways=ways
+        )
 
     try:
-        return best_of_all(problem, make=make, **limits, **choices) if family == "auto" else meeting(family, options)
+        if family == "auto":
+            return best(problem, limits["seconds"])
+        ways = runs_for(chosen_families([family]), problem, options=options)
+        return best(problem, limits["seconds"], ways) if len(ways) > 1 else meeting(problem, family, options)
     except DesignFailed:
         if not missed:
             raise
@@ -470,71 +490,136 @@ def best_of_all(
     solver_options: Settings | None = None,
     *,
     make: Callable[[FamilyRun], Design[Mechanism]] | None = None,
+    pure: Callable[[float | None], Design[Mechanism]] | None = None,
+    ways: Sequence[FamilyRun] | None = None,
 ) -> Design[Mechanism]:
     """The design of least loss, as it is measured, among the families that serve the problem's notion, baselines left out,
-    noise on lattices and staircases included; its provenance lists what was tried, and what was not and why. Pure noise is
-    tried for weaker notions, too.
+    noise on lattices and staircases included; its provenance lists what was tried, and what was not and why.
 
     effort: how much work all families have together. Those that take a moment come first. Another one is started if the limit
     of `designer.designing.least_noise` leaves more than 0.1 % to be gained, and if what it may take fits into what is left, or
     its search can be cut off: then it ends, when what is left is done, with the best that it has. Before there is a mechanism,
     nothing is refused for its work. A family that fails, in whatever way, is listed with its reason, and the others go on.
+    Under a weaker notion the design of the pure problem, with units of its own, is among those that are compared, unless no
+    pure noise is as good as what is found; so a weaker promise never has more noise.
     seconds: a limit on the clock, none by default; where it ended a search, or kept one from starting, the design says so.
     Where statistics are published, only noise that leaves them alone is taken, so that what is released agrees with them, and
     where counts are asked, noise in whole numbers before any other (`designer.mechanism.consistency`).
     solver, solver_options: of CVXPY, for the families that have a program; the others are then left out. make: from a family
-    with its options to its design, `design` itself unless given.
+    with its options to its design, and pure: from the seconds that are left to that of the pure problem, unless given as they
+    are without targets. ways: the choices of one family that is asked for by its name; all that apply unless given.
     """
     begun = time.perf_counter()
-    allowance = WorkBudget(problem, units_of(effort), cap_of(seconds))
-    ways = runs_for(automatic_families(problem, solver), problem)  # the sizes of the problem are found once, for all of them
-    if whole := asks_for_whole(problem):
-        ways.sort(key=lambda way: (way.family.fractions, not way.family.invariants_only))
-    best: Design[Mechanism] | None = None
-    place = WORST
-    tried: dict[str, str] = {}
+    named = ways[0].family.name if ways else ""
+    race = _Race(problem, WorkBudget(problem, units_of(effort), cap_of(seconds), any_size=bool(named)), named)
     given: Settings = {"effort": effort, "solver": solver, "solver_options": solver_options}
-    own = make or (lambda way: design(problem, way.family.name, **given, **way.options))
-    for way in each_of(ways, "designing", weight_of, allowance.units):
-        if whole and way.family.fractions and place[0] == 0:
-            tried[way.name] = f"not started: {FRACTIONS}, and whole numbers are found"
-            continue
-        if best is not None and is_held(way, best):
-            tried[way.name] = f"not started: its noise is a case of {best.mechanism.family}, whose least loss is reached"
-            continue
-        usable = best is not None and place[0] != BROKEN
-        if why := allowance.refusal(way, (math.inf if place[0] else place[1]) if usable else None):
-            tried[way.name] = why
-            continue
-        try:
-            aimed = way.family.aimed(problem)
-            with allowance.running(way, usable), with_incumbent(aimed, math.inf if place[0] else place[1]):
-                candidate = own(way)
-            rank, words = rank_by_consistency(problem, candidate)
-            stronger = (
-                problem.notion != "pure" and candidate.mechanism.falloff == "exponential" and not candidate.mechanism.delta
-            )
-            said = [f"loss {_measured(candidate)}", words, STRONGER if stronger else ""]
-            tried[way.name] = ", ".join(filter(None, said)) + unfinished(candidate)
-        except WorseThanIncumbent as behind:
-            tried[way.name] = str(behind)
-        except Exception as failure:
-            tried[way.name] = NOTHING_MADE + reason(failure)
-        else:
-            if (rank, candidate.loss) < (place[0], place[1] * (1 - TIE_TOLERANCE)):
-                best, place = candidate, (rank, candidate.loss)
-    tried |= left_out(problem, solver)
-    if best is None:
-        raise DesignFailed(f"auto: no family has a mechanism for this problem. {' '.join(said_once(tried.items()))}")
-    if place[0] == BROKEN and is_own(solver):
+    own = make or (lambda way: _of_one_way(problem, way.family, way.options, seconds=None, **given))
+    if ways is not None:
+        race.run(ways, own)
+        return race.ended(effort, begun)
+    known = runs_for(automatic_families(problem, solver), problem)  # the sizes of the problem are found once, for all of them
+    stronger = [way for way in known if way.family.notion == "pure" and problem.notion != "pure"]
+    race.run([way for way in known if way not in stronger], own)
+    if stronger and (why := race.allowance.no_pure_room(race.reached, stronger)):
+        race.tried |= {way.name: f"not started: {why}" for way in stronger}
+        biased = [way for way in stronger if way.family.biased]  # of which no limit speaks
+        race.run(biased, make or (lambda way: _of_one_way(pure_twin(problem), way.family, way.options, seconds=None, **given)))
+    elif stronger:
+        race.take_pure(pure or (lambda left: best_of_all(pure_twin(problem), seconds=left, **given)))
+    race.run(longer_by_delta(stronger, problem), own, f", delta {problem.delta}")
+    race.tried |= left_out(problem, solver)
+    if race.place[0] == BROKEN and race.best and is_own(solver):
         raise DesignFailed(
-            f"auto: no noise that agrees with the published statistics was found; {best.mechanism.family!r} {BREAKS}. "
-            f"{' '.join(said_once(tried.items()))}"
+            f"auto: no noise that agrees with the published statistics was found; {race.best.mechanism.family!r} {BREAKS}. "
+            f"{' '.join(said_once(race.tried.items()))}"
         )
-    notes = {**best.mechanism.provenance, "effort": effort, "tried": tried}
-    if allowance.late or best.cut:
-        notes["cut"] = cut_words(effort, False, allowance.seconds if allowance.late else math.inf)
-    return Design(problem, best.mechanism.annotated(notes), time.perf_counter() - begun)
+    return race.ended(effort, begun)
+
+
+@dataclass(eq=False)
+class _Race:
+    """The least loss among designs of one problem, and what is said of each that was tried.
+
+    named: the family whose choices alone are tried, because it was asked for by its name.
+    """
+
+    problem: Problem
+    allowance: WorkBudget
+    named: str = ""
+    best: Design[Mechanism] | None = None
+    place: tuple[float, float] = WORST
+    tried: dict[str, str] = field(default_factory=dict)
+    failures: list[Exception] = field(default_factory=list)
+
+    @property
+    def reached(self) -> float:
+        """The least loss of what the default may take."""
+        return math.inf if self.place[0] else self.place[1]
+
+    def run(self, ways: Sequence[FamilyRun], own: Callable[[FamilyRun], Design[Mechanism]], suffix: str = "") -> None:
+        """Try the ways one after the other. suffix: of their names."""
+        whole = asks_for_whole(self.problem)
+        ways = sorted(ways, key=lambda way: (way.family.fractions, not way.family.invariants_only)) if whole else ways
+        for way in each_of(ways, "designing", weight_of, self.allowance.units):
+            if whole and way.family.fractions and self.place[0] == 0:
+                self.tried[way.name + suffix] = f"not started: {FRACTIONS}, and whole numbers are found"
+                continue
+            if self.best is not None and is_held(way, self.best):
+                family = self.best.mechanism.family
+                self.tried[way.name + suffix] = f"not started: its noise is a case of {family}, whose least loss is reached"
+                continue
+            usable = self.best is not None and self.place[0] != BROKEN
+            if why := self.allowance.refusal(way, self.reached if usable else None):
+                self.tried[way.name + suffix] = why
+                continue
+            try:
+                with (
+                    self.allowance.running(way, usable, bool(self.named)),
+                    with_incumbent(way.family.aimed(self.problem), self.reached),
+                ):
+                    candidate = own(way)
+                self.tried[way.name + suffix] = self._compared(candidate) + unfinished(candidate)
+            except WorseThanIncumbent as behind:
+                self.tried[way.name + suffix] = str(behind)
+            except Exception as failure:
+                self.tried[way.name + suffix] = NOTHING_MADE + reason(failure)
+                self.failures.append(failure)
+
+    def _compared(self, candidate: Design[Mechanism], tie: float = TIE_TOLERANCE) -> str:
+        """What is said of a design, which is taken where it is better than the best so far."""
+        rank, words = rank_by_consistency(self.problem, candidate)
+        if (rank, candidate.loss) < (self.place[0], self.place[1] * (1 - tie)):
+            self.best, self.place = candidate, (rank, candidate.loss)
+        elif self.named and self.best and self.best.optimality is None and candidate.loss <= self.place[1] * (1 + tie):
+            self.best = candidate if rank == self.place[0] else self.best  # the same noise, with a bound
+        return ", ".join(filter(None, [f"loss {_measured(candidate)}", words]))
+
+    def ended(self, effort: str, begun: float) -> Design[Mechanism]:
+        """The best, with what is said of all."""
+        reasons = said_once(self.tried.items()) if self.best is None else []
+        if self.named:
+            for failure in self.failures:
+                if isinstance(failure, InvalidProblem) or len(reasons) == 1:
+                    raise failure
+        if self.best is None:
+            raise DesignFailed(f"{self.named or 'auto'}: no family has a mechanism for this problem. {' '.join(reasons)}")
+        notes = {**self.best.mechanism.provenance, "effort": effort, "tried": self.tried}
+        if self.allowance.late or self.best.cut:
+            notes["cut"] = cut_words(effort, bool(self.named), self.allowance.seconds if self.allowance.late else math.inf)
+        return Design(self.problem, self.best.mechanism.annotated(notes), time.perf_counter() - begun)
+
+    def take_pure(self, own: Callable[[float | None], Design[Mechanism]]) -> None:
+        """Compare the design of the pure problem, as it is found without this one, and take over what it says of families."""
+        left = self.allowance.seconds_left
+        try:
+            made = own(max(left, 1e-3) if left < math.inf else None)
+            self._compared(replace(made, problem=self.problem), 0.0)
+        except Exception as failure:
+            self.tried["pure noise"] = NOTHING_MADE + reason(failure)
+            return
+        self.allowance.late |= self.allowance.seconds_left <= 0
+        for name, words in made.mechanism.provenance["tried"].items():
+            self.tried[name] = STRONGER * words.startswith("loss") + words
 
 
 def _measured(made: Design[Mechanism]) -> str:

@@ -48,8 +48,9 @@ class Family:
     "approximate" its budgets may be those that (b, delta) allows. Pure families without it keep their pure promise there, as
     all do under "zcdp". biased: its answers may be off on purpose, so that no limit of unbiased noise speaks of it.
     fractions: its answers to counts are no whole numbers. Where statistics are published and counts are asked, it goes behind
-    all others, and is not started where another one has whole numbers. choices: the options that "auto" and `compare` try,
-    one after the other. work: about how many units of `solvers/work.py`, each at most about a second, a design takes, by the
+    all others, and is not started where another one has whole numbers. choices: the options that "auto", `compare` and
+    a call by its name try, one after the other; of several, each gives the same options.
+    work: about how many units of `solvers/work.py`, each at most about a second, a design takes, by the
     `Sizes` of a problem and the options. None where that is a moment. By it "auto" decides whether, and when, the family is
     started. anytime: its search counts its work and, cut off, hands over the best so far, so that it is started whatever it
     may take. gives_up: its steps count their work, and it raises `OutOfWork` once it foresees that what is left does not

@@ -34,6 +34,7 @@ from designer.base.progress import each_of, track
 from designer.base.progress_line import time_words
 from designer.designing.auto import (
     SEVERAL,
+    FamilyRun,
     WorkBudget,
     automatic_families,
     cap_of,
@@ -302,7 +303,14 @@ def least_linear(
             "search is effort and seconds."
         )
     if family == "auto":
-        found, rows = _by_family(problem, targets, relative, effort, WorkBudget(problem, units, cap, gap=False))
+        # For zCDP no limit tells at which budgets pure noise could be ahead.
+        tried = [one for one in automatic_families(problem) if problem.notion != "zcdp" or one.notion == "zcdp"]
+        ways = runs_for(tried, problem, DESIGNS)
+    else:
+        ways = runs_for(chosen_families([family]), problem, DESIGNS, options)
+    if family == "auto" or len(ways) > 1:
+        allowance = WorkBudget(problem, units, cap, gap=False, any_size=family != "auto")
+        found, rows = _by_family(problem, targets, relative, effort, allowance, ways)
     else:
         (named,) = chosen_families([family])
         made = maker(family, options, effort)
@@ -319,15 +327,13 @@ def least_linear(
 
 
 def _by_family(
-    problem: Problem, targets: Targets, step: float, effort: str, allowance: WorkBudget
+    problem: Problem, targets: Targets, step: float, effort: str, allowance: WorkBudget, ways: Sequence[FamilyRun]
 ) -> tuple[list[tuple[FamilyFactor, Builder]], list[dict[str, Any]]]:
-    """The factor of every family that "auto" tries, with the maker of its designs, and a row for each."""
+    """The factor of every way, with the maker of its designs, and a row for each."""
     found: list[tuple[FamilyFactor, Builder]] = []
     rows: list[dict[str, Any]] = []
     wrong: InvalidProblem | None = None  # of the problem itself, where no family takes it; of one family's noise, otherwise
-    # For zCDP no limit tells at which budgets pure noise could be ahead.
-    tried = [family for family in automatic_families(problem) if problem.notion != "zcdp" or family.notion == "zcdp"]
-    for way in each_of(runs_for(tried, problem, DESIGNS), "least budget", weight_of, allowance.units):
+    for way in each_of(ways, "least budget", weight_of, allowance.units):
         if why := allowance.refusal(way, math.inf if found else None):
             rows.append(_failed(way.name, why))
             continue

@@ -24,6 +24,7 @@ from designer.designing.family import Family, Sizes, Tolerance, reached_by_other
 from designer.designing.measured import Coordinates, dimension_of, moving_coordinates
 from designer.designing.repair import ProtectedPairs
 from designer.limits import LARGEST_STAIRCASE_BUDGET, MOST_HULL_DIMENSIONS, MOST_STAIRCASE_DIMENSIONS, MOST_STAIRCASE_STEPS
+from designer.mechanism.consistency import invariant_of
 from designer.mechanism.noise import Grid, coarsest_exponent
 from designer.mechanism.staircase import StaircaseMechanism
 from designer.mechanism.staircase_noise import (
@@ -80,21 +81,23 @@ class _MeasuredGrid:
 def design_staircase(
     problem: Problem,
     offset: Annotated[
-        str,
+        str | None,
         "whole keeps noise on the lattice of the differences; best tries its steps by halves, too; fitting is best as far as "
-        "answers to queries of whole numbers stay whole.",
-    ] = "fitting",
+        "answers to queries of whole numbers stay whole. Left out, best for one number where nothing is "
+        "published, fitting elsewhere.",
+    ] = None,
     tolerance: Tolerance = 1e-4,
 ) -> StaircaseMechanism:
     """The noise of least loss, on the lattice that all protected differences generate.
 
     offset: "whole" keeps noise on the lattice itself; "best" also tries its cosets by halves; "fitting" tries those on
-    which the answers to queries of whole numbers stay whole.
+    which the answers to queries of whole numbers stay whole. None: "best" for one number, where it takes a moment and no
+    published statistic asks for whole answers, "fitting" elsewhere.
     tolerance: the relative gap to the best law of the coset at which the program stops. One real number, or one whole
     number that moves far, gets stairs instead of a program; where it need not stay whole, whichever loses less. Raises
     `DesignFailed` before any long work where dimensions, differences or the width of the noise are beyond what is tabulated.
     """
-    if offset not in OFFSETS:
+    if offset is not None and offset not in OFFSETS:
         raise InvalidProblem(f"options.offset: {shown(offset)} is unknown; use one of {list(OFFSETS)}.", value=offset)
     limit = positive(tolerance, "options.tolerance")
     dimension = dimension_of(problem)
@@ -105,6 +108,8 @@ def design_staircase(
             f"staircase: protected changes move {dimension} dimensions, more than {MOST_STAIRCASE_DIMENSIONS}; use "
             f"{f'k_norm (up to {MOST_HULL_DIMENSIONS}) or ' if dimension <= MOST_HULL_DIMENSIONS else ''}laplace."
         )
+    if offset is None:
+        offset = "best" if dimension == 1 and invariant_of(problem) is None else "fitting"
     coordinates_ = moving_coordinates(problem)
     refuse_infinite(coordinates_.sensitivity(problem), weighted_l1(np.ones(dimension)))
     frame = _framed(problem, coordinates_)

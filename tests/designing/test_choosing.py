@@ -549,7 +549,7 @@ def test_least_budgets_come_from_lattices_where_these_need_least(few: None) -> N
 def test_what_a_notion_or_a_solver_leaves_out_is_said(few: None) -> None:
     counts = Problem(Workload.identity(3), invariants.total(3).protect(1.0, 1), notion="approximate", delta=1e-6)
     notes = tried(counts)
-    assert notes["staircase"].endswith(", its promise is pure") and notes["lattice_laplace, shape l2"].startswith("loss ")
+    assert notes["staircase"].startswith("of the pure problem: loss ") and "loss " in notes["lattice_laplace, shape l2"]
     notes = tried(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), solver="CLARABEL")
     assert notes["staircase"] == "left out: no program states it for CLARABEL" and notes["laplace"].startswith("loss ")
 
@@ -652,3 +652,57 @@ def test_where_one_group_outweighs_the_others_noise_on_the_queries_is_tried(weig
     assert (LAPLACE not in automatic_families(changes)) == alone
     assert LAPLACE not in automatic_families(replace(changes, relation=metrics.add_remove(300, 1.0)))
     assert LAPLACE in automatic_families(replace(changes, loss="max"))
+
+
+TABLE = Problem(Workload.identity(6), invariants.margins((2, 3)).protect(1.0, 2))
+
+
+def test_a_family_by_its_name_searches_its_options_as_auto_does() -> None:
+    """20 cells with one published margin: 2,176 in the Euclidean shape, 380.6 in that of auto."""
+    labels = ["a"] * 10 + ["b"] * 10
+    problem = Problem(Workload.identity(20), invariants.partition(labels).protect(1.0, 1))
+    made = {shape: design(problem, "lattice_laplace", shape=shape).loss for shape in ("l1", "l2")}
+    named = design(problem, "lattice_laplace", effort="quick")
+    assert named.loss == min(made.values()) < 0.25 * max(made.values())
+    assert set(named.mechanism.provenance["tried"]) == {
+        f"lattice_laplace, shape {shape}" for shape in ("l1", "l2", "ellipsoid", "hull")
+    }
+    assert named.mechanism == design(problem, "lattice_laplace", shape="l1").mechanism
+
+
+def test_an_option_that_is_given_is_that_option() -> None:
+    losses = {shape: design(TABLE, "lattice_laplace", shape=shape).loss for shape in ("l1", "l2", "ellipsoid", "hull")}
+    assert len(set(losses.values())) > 2 and losses["l2"] > min(losses.values())
+    chosen = design(TABLE, "lattice_laplace", shape="l2").mechanism.provenance
+    assert chosen["options"] == {"shape": "l2"} and "tried" not in chosen
+    assert design(TABLE, "lattice_laplace").loss == pytest.approx(min(losses.values()), rel=1e-9)
+    # An option beside them is given to each.
+    assert design(TABLE, "lattice_laplace", chain=False).mechanism.provenance["options"].keys() == {"shape", "chain"}
+
+
+@pytest.mark.nightly
+def test_targets_and_least_budgets_of_a_family_look_at_its_options() -> None:
+    target = Targets(standard_error=0.9)
+    shapes = {shape: least_budget(TABLE, target, "lattice_laplace", shape=shape, curve=1) for shape in ("l1", "l2", "hull")}
+    named = least_budget(TABLE, target, "lattice_laplace", curve=1)
+    assert named.factor == min(found.factor for found in shapes.values()) < max(found.factor for found in shapes.values())
+    enough = replace(TABLE, relation=invariants.margins((2, 3)).protect(float(named.factor) * 1.001, 2))
+    assert design(enough, "lattice_laplace", targets=target).mechanism.standard_errors().max() <= 0.9
+
+
+def test_a_family_without_a_mechanism_says_why_once() -> None:
+    problem = Problem(Workload.identity(3), metrics.uniform(3, 1.0))
+    with pytest.raises(DesignFailed, match=r"^lattice_laplace: integer noise keeps an invariant"):
+        design(problem, "lattice_laplace")
+    with pytest.raises(InvalidProblem, match=r"options: .*'form'.* unknown to family 'lattice_laplace'"):
+        design(problem, "lattice_laplace", form="l1")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("place", range(60))
+def test_no_family_has_more_noise_by_its_name_than_inside_auto(place: int) -> None:
+    problem = list(problems(60, 9))[place][1]
+    for row in compare(problem, effort="quick").rows:
+        name = row["family"].partition(",")[0]
+        if row["loss"] is not None:
+            assert design(problem, name, effort="quick").loss <= row["loss"] * (1 + 1e-9), row["family"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants, load, metrics
+from designer import DesignFailed, InvalidProblem, Problem, Workload, compare, design, invariants, load, metrics
 from designer.accounts import composed
 from designer.certificate.frozen import to_spec
 from designer.designing.auto import ROOM, WorkBudget, runs_for
@@ -44,6 +44,40 @@ def test_a_weaker_promise_has_no_more_noise_on_few_cells(name: str) -> None:
     made = design(replace(problem, notion="approximate", delta=1e-6), effort="quick").mechanism
     assert made == own.mechanism and made.delta is None and made.guarantee.notion == own.mechanism.guarantee.notion
     assert load(to_spec(made)) == made
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ONES)
+def test_a_comparison_under_a_weaker_promise_has_no_more_noise_in_any_row(name: str) -> None:
+    _compared(ONES[name], WEAKER)
+
+
+def test_a_comparison_under_a_weaker_promise_has_no_more_noise_in_any_row_of_one_number() -> None:
+    _compared(Problem(Workload([[0.0, 1, 3]]), metrics.uniform(3, 4.0)), WEAKER[::2])
+
+
+def _compared(problem: Problem, promises: list[dict[str, Any]]) -> None:
+    own = compare(problem, effort="quick")
+    for weaker in promises:
+        rows = compare(replace(problem, **weaker), effort="quick")
+        assert rows.best.loss <= own.best.loss * (1 + ROUNDED)
+        notes = {row["family"]: row["note"] for row in rows.rows}
+        for family, made in own.designs.items():
+            if family in rows.designs:
+                assert rows.designs[family].loss <= made.loss * (1 + ROUNDED), family
+                assert rows.designs[family].problem.notion == weaker["notion"]
+            else:
+                assert "no pure noise loses less than" in notes[family]
+
+
+def test_pure_noise_of_longer_changes_is_tried_where_a_delta_is_large() -> None:
+    problem = Problem(Workload([[0.0, 1, 3]]), metrics.uniform(3, 4.0))
+    tried = {
+        delta: design(replace(problem, notion="approximate", delta=delta), effort="quick").mechanism.provenance["tried"]
+        for delta in (1e-6, 0.1)
+    }
+    assert tried[1e-6]["k_norm"].startswith("of the pure problem: loss ") and not any("delta" in name for name in tried[1e-6])
+    assert "k_norm, delta 0.1" in tried[0.1] and "staircase, delta 0.1" not in tried[0.1]
 
 
 @pytest.mark.nightly

@@ -182,7 +182,7 @@ def test_one_read_of_bits_is_enough_for_a_small_release_and_few_for_a_large_one(
 
 def test_a_lattice_release_asks_for_nothing_but_bits(asked: Counter[str]) -> None:
     table = invariants.margins((6, 6)).protect(1.0, adjacency=2)
-    made = new(design(Problem(Workload.identity(36), table), "lattice_laplace").mechanism)
+    made = new(design(Problem(Workload.identity(36), table), "lattice_laplace", shape="l2").mechanism)
     made.release([5] * 36)
     asked.clear()
     made.release([5] * 36)
