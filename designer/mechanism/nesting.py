@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -151,7 +151,7 @@ class Nesting(Immutable):
             factors = np.abs(self.covariances(rows)[:, self.node]) * known
             for k, row in zip(rows.tolist(), factors, strict=True):
                 if row.any():
-                    found[place == place[k]] = _margin(row, self.rates[self.node], beyond)
+                    found[place == place[k]] = sum_margin(row, self.rates[self.node], beyond)
         return found
 
     @cached_property
@@ -220,18 +220,24 @@ class Nesting(Immutable):
         return spread
 
 
-def _margin(factors: Floats, rates: Floats, beyond: float) -> float:
+def sum_margin(factors: Floats, rates: Floats, beyond: float) -> float:
     """The margin of a sum of the noise of all groups, (R,), parts that are equal to twelve digits taken together, and what that
     may move it by: no noise is beyond `log(2 R / lost) / rate + 1`, but with the probability `lost`."""
-    from solvers.programs.tails import geometric_margin
-
     kept, lost = factors > FAINT * factors.max(), LOST * beyond
     mantissas, powers = np.frexp(factors[kept])
     rounded = np.ldexp(np.rint(mantissas * 2.0**40), powers - 40)
-    pairs, times = np.unique(np.column_stack([rounded, rates[kept]]), axis=0, return_counts=True)
+    parts = np.unique(np.column_stack([rounded, rates[kept]]), axis=0, return_counts=True)
     farthest = np.log(2 * len(factors) / lost) / rates + 1
     rest = factors[~kept] @ farthest[~kept] + 2.0**-40 * (factors[kept] @ farthest[kept])
-    return geometric_margin(pairs[:, 0], pairs[:, 1], times.astype(np.float64), beyond - lost) + float(rest)
+    return _margin(tuple(np.column_stack(parts).ravel().tolist()), beyond - lost) + float(rest)
+
+
+@lru_cache(maxsize=1024)
+def _margin(parts: tuple[float, ...], beyond: float) -> float:
+    """Of parts by factor, rate and how many there are; the same for equal laws, which siblings have."""
+    from solvers.programs.tails import geometric_margin
+
+    return geometric_margin(*np.array(parts).reshape(-1, 3).T, beyond)
 
 
 def _largest_moved(tree: Tree, held: Posterior, known: Floats) -> Floats:
