@@ -44,7 +44,7 @@ from designer.mechanism.bounds import (
     largest_quantile,
     reach,
 )
-from designer.mechanism.nesting import sum_margin
+from designer.mechanism.nesting import equal_parts, sum_margin
 from designer.problem.compressed_rows import difference, entries_of
 from designer.sampling.integer_margins import gaussian_margin, laplace_margin
 from designer.sampling.margins import NoiseFacts
@@ -334,16 +334,24 @@ def _of_sums(mechanism: AdditiveLaw, rows: Floats, beyond: float) -> Floats:
     steps = mechanism.noise.steps[heard]
     rates = mechanism.norm.map[heard] * steps
     kinds, place = kinds_of(rows)
+    sums = [(np.abs(row * steps)[row != 0], rates[row != 0]) for row in kinds]
     terms = np.count_nonzero(kinds)
-    if terms > MOST_SUMMED and terms * SERIES > MOST_SERIES:
-        return np.full(len(rows), np.inf)
-    found = [
-        largest_quantile((row * steps)[None, :], rates, beyond)
-        if terms <= MOST_SUMMED
-        else sum_margin(np.abs(row * steps)[row != 0], rates[row != 0], beyond) * (1 + 1e-9)
-        for row in kinds
-    ]
+    if terms > MOST_SUMMED:
+        if terms * SERIES > MOST_SERIES:
+            return np.full(len(rows), np.inf)
+        found = [sum_margin(*one, beyond) * (1 + 1e-9) for one in sums]
+    elif len({equal_parts(*one) for one in sums}) < len(kinds):
+        summed = cache(_summed)
+        found = [sum_margin(*one, beyond, summed) for one in sums]
+    else:
+        found = [largest_quantile((row * steps)[None, :], rates, beyond) for row in kinds]
     return np.asarray(np.array(found)[place])
+
+
+def _summed(parts: tuple[float, ...], beyond: float) -> float:
+    """Of parts by factor, rate and how many there are."""
+    factors, rates, times = np.array(parts).reshape(-1, 3).T
+    return largest_quantile(np.repeat(factors, times.astype(np.intp))[None, :], np.repeat(rates, times.astype(np.intp)), beyond)
 
 
 def kinds_of(rows: Floats) -> tuple[Floats, NDArray[np.intp]]:
