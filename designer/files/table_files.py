@@ -112,8 +112,8 @@ class TableOptions:
     """How tables are written.
 
     kind: a format of `FORMATS`. level: of the intervals. consistent: "integer", "nonnegative" or "unbiased" for a column of
-    such numbers beside the answers, or None. published: margins for it that the release does not hold. digits: "noise" or "all"; None for
-    what the format has. labels: of the codes of a column.
+    such numbers beside the answers, or None. published: margins for it that the release does not hold. digits: "noise" or
+    "all"; None for what the format has. labels: of the codes of a column.
     """
 
     kind: str = "csv"
