@@ -124,6 +124,14 @@ class Agreement(ABC, Generic[M, R]):
     def made(self, mechanism: M, released: R, published: PublishedSums | None, whole: bool) -> AgreeingTables:
         """The tables. `InvalidProblem` where none have the published margins."""
 
+    def require_unbiased(self, mechanism: M) -> None:
+        """Refuse, before any data are touched, what has no whole numbers without a bias."""
+        raise InvalidProblem("--consistent unbiased: is there for nested counts alone; use --consistent integer.")
+
+    def unbiased(self, released: R) -> AgreeingTables:
+        """Whole numbers that agree and have no bias, perhaps below 0."""
+        raise NotImplementedError
+
 
 def require_cells(cells: int, what: str) -> None:
     """Refuse more cells than are solved for."""

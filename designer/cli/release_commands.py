@@ -93,8 +93,9 @@ def add_table_options(made: argparse.ArgumentParser) -> None:
     made.add_argument("--level", type=float, help=f"of the intervals (default {LEVEL})")
     made.add_argument(
         "--consistent",
-        choices=["integer", "nonnegative"],
-        help="a column beside the answers: numbers that agree with one another and with the published margins",
+        choices=["integer", "nonnegative", "unbiased"],
+        help="a column beside the answers: numbers that agree with one another and with the published margins; unbiased: whole "
+        "numbers without a bias, of nested counts, perhaps below 0",
     )
     made.add_argument(
         "--published",
@@ -341,7 +342,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         lines = [
             *cautions(mechanism),
             *written,
-            *negative_words(mechanism, released, agreed=asked.consistent is not None),
+            *negative_words(mechanism, released, agreed=asked.consistent in ("integer", "nonnegative")),
             *told,
             "",
             *_promised(options, released, private),

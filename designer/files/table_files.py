@@ -103,6 +103,7 @@ def agreeing_tables(
 TABLES_FORMAT = "dp-designer/tables"
 TABLES_VERSION = 1
 RELEASE, README = "release.json", "README.md"
+Consistent = Literal["integer", "nonnegative", "unbiased"]
 LONGEST_FILE = 80
 
 
@@ -110,14 +111,14 @@ LONGEST_FILE = 80
 class TableOptions:
     """How tables are written.
 
-    kind: a format of `FORMATS`. level: of the intervals. consistent: "integer" or "nonnegative" for a column of such numbers
-    beside the answers, or None. published: margins for it that the release does not hold. digits: "noise" or "all"; None for
-    what the format has. labels: of the codes of a column.
+    kind: a format of `FORMATS`. level: of the intervals. consistent: "integer", "nonnegative" or "unbiased" for a column of
+    such numbers beside the answers, or None. published: margins for it that the release does not hold. digits: "noise" or
+    "all"; None for what the format has. labels: of the codes of a column.
     """
 
     kind: str = "csv"
     level: float = LEVEL
-    consistent: Literal["integer", "nonnegative"] | None = None
+    consistent: Consistent | None = None
     published: PublishedSums | None = None
     digits: Digits | None = None
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -131,7 +132,11 @@ class TableOptions:
         probability(self.level, "--level")
         if mechanism.format == "dp-designer/selection":
             raise InvalidProblem("-o: a selection releases a choice and no numbers, so there are no tables; name a file.")
-        if self.consistent is not None:
+        if self.consistent == "unbiased":
+            if self.published is not None:
+                raise InvalidProblem("--consistent unbiased: does not keep --published margins; use --consistent integer.")
+            require_agreement(mechanism).require_unbiased(mechanism)
+        elif self.consistent is not None:
             require_agreement(mechanism, self.published)
         elif self.published is not None:
             raise InvalidProblem("--published: gives margins that tables are made to agree with; add --consistent integer.")
@@ -255,6 +260,8 @@ def file_names(tables: Sequence[str], suffix: str) -> list[str]:
 def _agreed(mechanism: FrozenMechanism, released: Released, options: TableOptions) -> AgreeingTables | None:
     if options.consistent is None:
         return None
+    if options.consistent == "unbiased":
+        return require_agreement(mechanism).unbiased(released)
     return agreeing_tables(mechanism, released, options.published, whole=options.consistent == "integer")
 
 

@@ -6,6 +6,7 @@ The answers are computed from the noisy counts alone (docs/theory/strategies.md,
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
 from designer.base.json_text import array, flagged_vacuous
 from designer.base.run_length import in_runs, numbers_from, or_runs
 from designer.base.schema import POSITIVE, VACUOUS, Named, either, keys, list_of, needs_one_of, one_of, record
+from designer.certificate.agreement import AgreeingTables
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate
 from designer.certificate.frozen import SpecForm
 from designer.certificate.guarantee import (
@@ -40,7 +42,7 @@ from designer.mechanism.interface import Falloff, GridMechanism
 from designer.mechanism.nesting import Nesting, described_rows, require_rates, tree_of, with_nodes
 from designer.mechanism.noise import Grid, Noise, noise_for
 from designer.mechanism.release import Release
-from designer.mechanism.spec import GridComposition, GridForm
+from designer.mechanism.spec import CountAgreement, GridComposition, GridForm, known_statistics
 from designer.problem.compressed_rows import Matrix, written_out
 from designer.problem.relation import Relation
 from designer.problem.workload import (
@@ -277,8 +279,8 @@ FRACTION = 48  # bits of a count behind the point
 WHOLE_WORDS = (
     "Whole numbers that agree: every counted group is rounded down or up by one random number for all of them, so that nested "
     "counts add up. Each is on average the released answer, and its variance is at most 1/4 more; counts may be below 0. "
-    "Post-processing: computed from the release and random bits that have no part in the data, so the guarantee is that of the "
-    "release."
+    "Post-processing: computed from the release and random bits that know nothing else of the data, so the guarantee is that "
+    "of the release."
 )
 
 
@@ -315,7 +317,9 @@ def whole_answers(released: Release, entropy: Entropy | None = None) -> WholeAns
     >>> whole[0] == sum(whole[1:3]) == sum(whole[3:])
     True
     """
-    tree, leaves, asked = _finest(released)
+    if not isinstance(getattr(released.law, "workload", None), Workload):
+        raise InvalidProblem("whole answers: the release does not know what was asked; read it with its spec.")
+    tree, leaves, asked = _finest(released.law, released.answers, released.multiples or ())
     fine = np.empty(len(tree.leaves), dtype=object)
     fine[tree.first_leaf[tree.leaves]] = [int(part) for part in np.rint(np.ldexp(leaves, FRACTION)).tolist()]
     random = int((SystemEntropy() if entropy is None else entropy).random_words(1)[0]) >> (64 - FRACTION)
@@ -328,30 +332,55 @@ def whole_answers(released: Release, entropy: Entropy | None = None) -> WholeAns
     return WholeAnswers(answers, released.queries, WHOLE_WORDS, released.guarantee, released.fingerprint)
 
 
-def _finest(released: Release) -> tuple[Tree, Floats, Any]:
+def require_whole_answers(mechanism: Any) -> None:
+    """Refuse, before any data are touched, a mechanism whose releases `whole_answers` cannot round; `InvalidProblem` with the
+    reason. Answers agree where their noise does."""
+    if not isinstance(mechanism, GridMechanism) or not isinstance(mechanism.workload, Workload):
+        raise InvalidProblem("whole answers: are those of nested counts; this mechanism asks about something else.")
+    noise = () if isinstance(mechanism, HierarchyMechanism) else mechanism.noise_in_answers(1, SeededEntropy(0))[0]
+    _finest(mechanism, np.asarray(noise), [0] * len(mechanism.grid.exponents))
+
+
+def _finest(law: Any, answers: Floats, multiples: Sequence[int]) -> tuple[Tree, Floats, Any]:
     """A tree, the released counts of its leaves, (C,), and the queries as sums of its nodes, (K, V), compressed."""
-    law: Any = released.law
-    if not isinstance(getattr(law, "workload", None), Workload):
-        raise InvalidProblem("whole answers: the release does not know what was asked; read it with its spec.")
     if not law.workload.whole_rows.all():
         raise InvalidProblem("whole answers: some queries have weights that are no whole numbers; ask for counts.")
     if isinstance(law, HierarchyMechanism):
-        nesting, counts = law.nesting, np.array([float(number) for number in released.multiples or ()])
+        nesting, counts = law.nesting, np.array([float(number) for number in multiples])
         return nesting.tree, nesting.node_estimates(counts[:, None])[nesting.tree.leaves, 0], nesting.asked
     tree, node, label = tree_of(described_rows(law.workload.matrix))
     found = np.zeros(len(tree.parent))
-    found[node] = released.answers
+    found[node] = answers
     asked = with_nodes(tree, label, law.workload.matrix)
     leaves = found[tree.leaves]
     sums = np.append(0.0, np.cumsum(leaves[np.argsort(tree.first_leaf[tree.leaves])]))
     off = np.abs(sums[tree.first_leaf + tree.leaf_counts] - sums[tree.first_leaf] - found)[node]
-    if (off > ROUNDING * np.abs(released.answers).max()).any():
-        worst = released.queries[int(np.argmax(off))]
+    if (off > ROUNDING * np.abs(answers).max()).any():
+        worst = law.workload.queries[int(np.argmax(off))]
         raise InvalidProblem(
             f"whole answers: {shown(worst)} is not the sum of the counts within it; design the family hierarchy, whose answers "
             "agree."
         )
     return tree, leaves, asked
+
+
+class NestedAgreement(CountAgreement):
+    """The same; of nested counts that agree also whole numbers without a bias."""
+
+    def require_unbiased(self, mechanism: GridMechanism) -> None:
+        if known_statistics(mechanism.relation):
+            raise InvalidProblem("--consistent unbiased: does not keep published margins; use --consistent integer.")
+        try:
+            require_whole_answers(mechanism)
+        except InvalidProblem as reason:
+            raise InvalidProblem(f"--consistent unbiased: {reason} Or use --consistent integer.") from reason
+
+    def unbiased(self, released: Release) -> AgreeingTables:
+        """Its random number is a hash of the release, so that all who have the release make the same."""
+        whole = str((released.fingerprint, released.multiples, released.answers.tolist())).encode()
+        found = whole_answers(released, SeededEntropy(int.from_bytes(hashlib.sha256(whole).digest(), "big")))
+        words = f"{found.post_processing} The random number is a hash of the release, so that it always gives the same numbers."
+        return AgreeingTables.joined(np.array(found.answers, dtype=np.float64), released.answer_tables(), words, True)
 
 
 class HierarchyForm(GridForm):

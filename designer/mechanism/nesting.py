@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from solvers.trees import Posterior, Tree, leaf_weights, precision
 TERMS, BOUNDED, MOST_TERMS = 2**10, 2**16, 10**8  # of characteristic functions: about 6 s
 LEAST_FACTOR, LOST_SHARE = 1e-13, 1e-6  # of the largest factor: parts that are bounded, up to this share of the probability
 LOOKED_AT = 2**22  # queries times counts up to which every part of every answer is looked at
+Parts = tuple[float, ...]
 TRIED = 400  # slopes at which a bound of moments is looked at
 
 
@@ -151,7 +153,7 @@ class Nesting(Immutable):
             factors = np.abs(self.covariances(rows)[:, self.node]) * known
             for k, row in zip(rows.tolist(), factors, strict=True):
                 if row.any():
-                    found[place == place[k]] = _margin(row, self.rates[self.node], beyond)
+                    found[place == place[k]] = sum_margin(row, self.rates[self.node], beyond)
         return found
 
     @cached_property
@@ -220,18 +222,33 @@ class Nesting(Immutable):
         return spread
 
 
-def _margin(factors: Floats, rates: Floats, beyond: float) -> float:
+def sum_margin(factors: Floats, rates: Floats, beyond: float, margin: Callable[[Parts, float], float] | None = None) -> float:
     """The margin of a sum of the noise of all groups, (R,), parts that are equal to twelve digits taken together, and what that
-    may move it by: no noise is beyond `log(2 R / lost) / rate + 1`, but with the probability `lost`."""
-    from solvers.programs.tails import geometric_margin
+    may move it by: no noise is beyond `log(2 R / lost) / rate + 1`, but with the probability `lost`.
 
+    margin: from parts and a probability; by characteristic functions where none is given."""
     kept, lost = factors > LEAST_FACTOR * factors.max(), LOST_SHARE * beyond
-    mantissas, powers = np.frexp(factors[kept])
-    rounded = np.ldexp(np.rint(mantissas * 2.0**40), powers - 40)
-    pairs, times = np.unique(np.column_stack([rounded, rates[kept]]), axis=0, return_counts=True)
     farthest = np.log(2 * len(factors) / lost) / rates + 1
     rest = factors[~kept] @ farthest[~kept] + 2.0**-40 * (factors[kept] @ farthest[kept])
-    return geometric_margin(pairs[:, 0], pairs[:, 1], times.astype(np.float64), beyond - lost) + float(rest)
+    return (margin or _margin)(equal_parts(factors, rates), beyond - lost) + float(rest)
+
+
+def equal_parts(factors: Floats, rates: Floats) -> Parts:
+    """The parts of a sum, (R,), that are not faint, to twelve digits, by factor, rate and how many there are; the same for
+    equal laws, which siblings have."""
+    kept = factors > LEAST_FACTOR * factors.max()
+    mantissas, powers = np.frexp(factors[kept])
+    rounded = np.ldexp(np.rint(mantissas * 2.0**40), powers - 40)
+    parts = np.unique(np.column_stack([rounded, rates[kept]]), axis=0, return_counts=True)
+    return tuple(np.column_stack(parts).ravel().tolist())
+
+
+@lru_cache(maxsize=1024)
+def _margin(parts: Parts, beyond: float) -> float:
+    from solvers.programs.tails import geometric_margin
+
+    factors, rates, times = np.array(parts).reshape(-1, 3).T
+    return geometric_margin(factors, rates, times, beyond)
 
 
 def _largest_moved(tree: Tree, held: Posterior, known: Floats) -> Floats:

@@ -266,10 +266,11 @@ def explored(
 ) -> dict[str, Any]:
     """What a problem file leads to at `points` budgets, from a tenth of its own on to nearly ten times, as plain data.
 
-    families: those of `compare` where none are named; named ones with every choice of their options. effort: the counted work
-    of each search. All that follow the first comparison, with their certificates and what is told of answers, have as much
-    together as it may have: what does not fit by a forecast, or comes when that is spent, is left out, with a note. Raises
-    `InvalidProblem` for a file that has no one number for its budgets, and `DesignFailed` where nothing fits.
+    families: named ones with every choice of their options; where none are named, of those that take a moment the three that
+    lose least at the budget of the file, and notes name the others. effort: the counted work of each search. All that follow
+    the first comparison, with their certificates and what is told of answers, have as much together as it may have: what does
+    not fit by a forecast, or comes when that is spent, is left out, with a note. Raises `InvalidProblem` for a file that has no
+    one number for its budgets, and `DesignFailed` where nothing fits.
     """
     if not 3 <= count(points, "points") <= MOST_EXPLORED_POINTS:
         raise InvalidProblem(
@@ -322,20 +323,37 @@ def _compare(found: Explorer, families: Sequence[str] | None) -> None:
                 found.base |= made
                 found.work[name], found.ways[name] = counted.spent, None
         return
-    if families is not None:
-        for way in each_of(runs_for(chosen_families(families), problem), "families"):
-            with suppress(Refusal, ArithmeticError, ValueError, OutOfWork), within() as counted:
-                found.base[way.name] = design(problem, way.family.name, effort=effort, **way.options)
-                found.work[way.name], found.ways[way.name] = counted.spent, way
-        return
-    compared, known = compare(problem, effort=effort), chosen_families()
-    tried = [*runs_for(known, problem), *(FamilyRun(family, {}) for family in known)]
-    cut = {row["family"] for row in compared.rows if row["cut"]}
-    for way in tried:
-        if way.name in compared.designs and way.name not in found.ways:
-            found.ways[way.name] = way
-            found.work[way.name] = units_of(effort) if way.name in cut else way.work
-    found.base = {name: compared.designs[name] for name in found.ways}
+    ways = runs_for(chosen_families(families), problem)
+    first = ways if families is not None else _first(ways, problem)
+    for way in each_of(first, "families"):
+        with suppress(Refusal, ArithmeticError, ValueError, OutOfWork), within() as counted:
+            found.base[way.name] = design(problem, way.family.name, effort=effort, **way.options)
+            found.work[way.name], found.ways[way.name] = counted.spent, way
+    if families is None:
+        _keep_best(found, [way for way in ways if way not in first and _is_compared(way, problem)])
+
+
+def _first(ways: Sequence[FamilyRun], problem: Problem) -> list[FamilyRun]:
+    """Those that take a moment, or where there are none the first."""
+    asked = [way for way in ways if _is_compared(way, problem)]
+    return [way for way in asked if way.work <= CHEAP] or asked[:DRAWN]
+
+
+def _is_compared(way: FamilyRun, problem: Problem) -> bool:
+    """Whether `compare` tries a family without its name."""
+    return not way.family.on_request and way.family.serves(problem) and way.family.concerns(problem)
+
+
+def _keep_best(found: Explorer, later: Sequence[FamilyRun]) -> None:
+    """Leave the best families and what one budget for all takes, with notes on the others and on those not begun."""
+    order = sorted(found.ways, key=lambda name: found.rank(name, found.base[name].loss))
+    if left := [name for name in order[DRAWN:] if name != BASELINE]:
+        found.notes.append(f"{', '.join(left)}: left out, others lose less at the budget of the file; --family NAME adds one")
+        found.ways = {name: way for name, way in found.ways.items() if name not in left}
+        found.base = {name: found.base[name] for name in found.ways}
+    if later:
+        told = ", ".join(f"{way.name} (about {way.work:.2g})" for way in later)
+        found.notes.append(f"not designed, by units of work at one budget: {told}; --family NAME adds one")
 
 
 def _answers_of(made: Design[Any], wide: bool = True) -> list[str]:

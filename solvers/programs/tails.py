@@ -50,27 +50,27 @@ class SymmetricLaw(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LaplaceLaw:
-    """`phi(u) = prod_j (1 + (c_j u)^2)^-power`: a sum of Laplace variables of scales c (m,), none 0, for power 1; one
+    """`phi(u) = prod_j (1 + (c_j u)^2)^-power_j`: a sum of Laplace variables of scales c (m,), none 0, so many of each; one
     coordinate of a spherical law of density `exp(-|z|)` in s dimensions for one scale and the power `(s + 1) / 2`."""
 
     scales: Floats
-    power: float = 1.0
+    power: float | Floats = 1.0
     mass: float = field(default=1.0, init=False)
 
     def characteristic(self, u: Floats) -> Floats:
         """phi at u, (n,). Returns (n,)."""
-        return np.asarray(np.exp(-self.power * np.log1p(np.square(np.outer(self.scales, u))).sum(axis=0)))
+        return np.asarray(np.exp(-(np.log1p(np.square(np.outer(u, self.scales))) * self.power).sum(axis=1)))
 
     def left_out(self, last: float, terms: int) -> float:
         """phi falls at least like the power of u that it falls by at `last`, so the terms add up to an integral at most."""
         squares = (self.scales * last) ** 2
-        falls = self.power * float((2 * squares / (1 + squares)).sum())
+        falls = float((2 * self.power * squares / (1 + squares)).sum())
         return float(self.characteristic(np.array([last]))[0]) / np.pi * (1 / (terms + 0.5) + 1 / falls)
 
     def beyond_all_but(self, share: float) -> float:
         """Chernoff: `E e^(theta X) = prod (1 - (theta c_j)^2)^-power`."""
         theta = np.linspace(0.1, 0.95, 18) / np.abs(self.scales).max()
-        logs = -self.power * np.log1p(-np.square(np.outer(self.scales, theta))).sum(axis=0)
+        logs = -(np.log1p(-np.square(np.outer(theta, self.scales))) * self.power).sum(axis=1)
         return float(((logs - np.log(share)) / theta).min())
 
     def narrow_tail(self, x: float) -> float:

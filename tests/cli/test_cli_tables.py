@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from designer import About, Domain, MarginalWorkload, Presence, Problem, Workload, design, invariants, metrics
+from designer import About, Domain, InvalidProblem, MarginalWorkload, Presence, Problem, Workload, design, invariants, metrics
 from designer.accounts import Ledger, Total
 from designer.base import output as folders
 from designer.base.labels import unguarded
@@ -23,7 +23,7 @@ from designer.cli import release_commands as table_commands
 from designer.domains.marginals_plan import design_marginals
 from designer.files.releases import read_release, release_document, verify_release
 from designer.files.signatures import new_key
-from designer.files.table_files import file_names, write_tables
+from designer.files.table_files import TableOptions, file_names, write_tables
 from designer.files.table_writers import FORMATS
 from designer.tables import Average, Count, Measure, TablePlan, hierarchy
 
@@ -277,3 +277,33 @@ def test_file_names_are_plain_and_differ() -> None:
     found = file_names(names, "csv")
     assert len({name.lower() for name in found}) == len(names) and all(name.isascii() and "/" not in name for name in found)
     assert max(map(len, found)) < 100 and not {"readme.csv", "release.csv"} & {name.lower() for name in found}
+
+
+def test_nested_counts_become_whole_numbers_without_a_bias(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They add up, are the released ones rounded down or up, and follow from the release: two folders are the same."""
+    monkeypatch.chdir(tmp_path)
+    levels = {"region": ["N", "N", "N", "S", "S"], "town": [f"t{k}" for k in range(5)]}
+    problem = Problem(Workload.nested(5, levels), metrics.add_remove(5, 1.0), weights=[9, 9, 9, 1, 1, 1, 1, 1])
+    made = design(problem, "hierarchy").mechanism
+    made.save("spec.json")
+    released = made.release([30, 0, 12, 7, 100])
+    for folder in ("one", "two"):
+        options = TableOptions(consistent="unbiased")
+        options.require(made)
+        write_tables(made, released, release_document(made, released), folder, options)
+    towns, regions, total = (
+        np.array([int(row["consistent"]) for row in rows(f"one/{name}.csv")]) for name in ("town", "region", "total")
+    )
+    assert total == [towns.sum()] and regions.tolist() == [towns[:3].sum(), towns[3:].sum()]
+    assert (np.abs(np.concatenate([total, regions, towns]) - released.answers) < 1).all()
+    assert Path("one/region.csv").read_bytes() == Path("two/region.csv").read_bytes()
+    assert index("one")["consistent"]["asked"] == "unbiased" and "on average" in index("one")["consistent"]["words"]
+
+
+def test_numbers_without_a_bias_are_of_nested_counts_that_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert release("--consistent", "unbiased") == 2
+    assert "does not keep published margins; use --consistent integer" in capsys.readouterr().err
+    assert not Path("tables").exists()
+    plain = Problem(Workload.nested(2, {"cell": ["a", "b"]}), metrics.add_remove(2, 0.3))
+    with pytest.raises(InvalidProblem, match=r"--consistent unbiased: whole answers: .* Or use --consistent integer"):
+        TableOptions(consistent="unbiased").require(design(plain, "laplace").mechanism)

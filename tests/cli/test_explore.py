@@ -291,6 +291,32 @@ def test_families_of_little_work_are_whole_before_others_begin_and_no_baseline_s
     assert [(family["name"], len(family["same"])) for family in told["families"]] == [("k_norm", 0), ("laplace", 1)]
 
 
+def test_three_families_come_first_and_the_page_names_the_others(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """k_norm is said to be slow, and is never designed; the others lose no less at the budget of the file than those kept."""
+    real, tried = exploring.design, list[str]()
+
+    def recorded(problem: Any, family: str, **options: Any) -> Any:
+        tried.append(family)
+        return real(problem, family, **options)
+
+    monkeypatch.setattr(exploring, "design", recorded)
+    monkeypatch.setattr(exploring, "_floor", lambda *_: [])
+    monkeypatch.setattr("designer.designing.auto.estimated", lambda family, *_: 7.0 * (family.name == "k_norm"))
+    told = explored(folder / "uniform.toml", points=3)
+    kept = [row for family in told["families"] for row in (family["words"], *family["same"])]
+    assert "k_norm" not in tried and len(kept) <= DRAWN + 1 < len(set(tried))
+    *_, left, later = told["notes"]
+    assert left.endswith("left out, others lose less at the budget of the file; --family NAME adds one")
+    assert later == "not designed, by units of work at one budget: k_norm (about 7); --family NAME adds one"
+    own = told["points"][1]
+    dropped = [name for name in left.partition(":")[0].split(", ") if name in tried]
+    assert dropped and all(
+        float(own["families"][own["best"]][-1].replace(",", ""))
+        <= real(Problem(Workload.identity(3), metrics.uniform(3, 0.5)), name).loss * 1.001
+        for name in dropped
+    )
+
+
 def test_names_cannot_leave_the_script_and_the_policy_allows_that_script_alone(folder: Path) -> None:
     (folder / "uniform.toml").write_text('title = "</script><script>alert(1)</script>"\n' + FILES["uniform"])
     page = write("uniform").decode()
