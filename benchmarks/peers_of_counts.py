@@ -128,7 +128,7 @@ def ours(kind: str, given: Any, notion: str) -> Found:
         problem = Problem(queries, relation, notion=notion)  # type: ignore[arg-type]
     start = time.process_time()
     made = design(problem)
-    return {"error": made.loss, "seconds": time.process_time() - start, "family": made.mechanism.family}
+    return {"error": made.loss, "seconds": time.process_time() - start, "family": getattr(made.mechanism, "family", "products")}
 
 
 def _nested(sizes: tuple[int, ...]) -> Any:
@@ -331,7 +331,7 @@ def run(python: str, tool: str, name: str) -> Found:
     file = ["-m", "benchmarks.peers_of_counts"] if tool == "ours" else [str(Path(__file__))]
     ended = subprocess.run([python, "-W", "ignore", *file, "--tool", tool, name], capture_output=True, text=True, check=False)
     if ended.returncode:
-        return {tool: {"failed": ended.stderr.strip().splitlines()[-1][:200]}}
+        return {tool: {"failed": (ended.stderr.strip() or f"exit code {ended.returncode}").splitlines()[-1][:200]}}
     return dict(json.loads(ended.stdout.strip().splitlines()[-1]))
 
 
