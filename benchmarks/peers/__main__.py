@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.peers import (
+    counts,
     gaussian_strategies,
     marginals,
     norms,
@@ -33,6 +34,7 @@ MAKERS: dict[str, Callable[[bool], Sequence[PeerTable]]] = {
     "single_counts": lambda small: (single_counts.table(small),),
     "own_reports": lambda small: (own_reports.table(small),),
     "opendp": opendp.tables,
+    "counts": counts.tables,
 }
 AHEAD = 1.0005  # a ratio from which on the others' number is better than rounding explains
 INTRODUCTION = """# Benchmarks against other tools

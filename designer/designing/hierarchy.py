@@ -133,7 +133,7 @@ def _search(counts: CountedTree, costs: Floats, budget: float) -> tuple[float, F
     asked = NodeSums(tree, counts.sums, costs)
     if tree.depth.max() == 1:
         return searched(asked, budget)
-    return without_faint(asked, _of_sums(asked, _some(len(costs)), budget, STEPS)[1], budget, SHORT)
+    return without_faint(asked, _of_sums(asked, _some(len(costs)), budget, STEPS), budget, SHORT)
 
 
 def _of_sums(asked: NodeSums, some: Indices, budget: float, steps: int) -> tuple[float, Floats]:

@@ -262,7 +262,7 @@ def searched(asked: TreeLoss, budget: float) -> tuple[float, Array]:
         if better[0] >= best[0] * (1 - GAIN):
             break
         best = better
-    return without_faint(asked, best[1], budget)
+    return without_faint(asked, best, budget)
 
 
 def _followed(asked: TreeLoss, found: list[tuple[float, Array]], budget: float) -> tuple[float, Array]:
@@ -271,10 +271,13 @@ def _followed(asked: TreeLoss, found: list[tuple[float, Array]], budget: float) 
     return min((descended(asked, rates, budget, STEPS) for _, rates in nearest), key=lambda one: one[0])
 
 
-def without_faint(asked: TreeLoss, rates: Array, budget: float, steps: int = STEPS) -> tuple[float, Array]:
-    """The loss and the rates (V,) without inner nodes that have nearly nothing, after a short descent."""
+def without_faint(asked: TreeLoss, found: tuple[float, Array], budget: float, steps: int = STEPS) -> tuple[float, Array]:
+    """The loss and the rates (V,) without inner nodes that have nearly nothing, after a short descent; those that were found
+    where that loses more, as it does where the work is over."""
+    rates = found[1]
     faint = asked.tree.inner & (rates < FAINT * budget)
-    return descended(asked, shared(asked.tree, np.where(faint, 0.0, rates**3), budget), budget, steps)
+    ended = descended(asked, shared(asked.tree, np.where(faint, 0.0, rates**3), budget), budget, steps)
+    return ended if ended[0] <= found[0] * (1 + GAIN) else found
 
 
 def _switched(tree: Tree, rates: Array, budget: float) -> Iterator[Array]:

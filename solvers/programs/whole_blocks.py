@@ -43,6 +43,7 @@ FAR = 1e9  # times the least loss of a start, beyond which others are not follow
 RANDOM = 2  # starts at random rates
 FOLLOWED = 2  # starts that are followed to their ends
 LOST = 1e-100  # a loss below which nothing is left to search, and squares leave the floats
+GAIN = 1e-6  # of the loss: what a round of further blocks must save
 LEAST_LEFT = 1e-12  # of the loss: what rates must save to be worth another round
 
 
@@ -180,7 +181,25 @@ def best_rates(
     for weights in sorted(first, key=blocks.loss)[: 1 if look else FOLLOWED]:
         ended = descended(blocks, weights, SHORT if look else LONG, effort, powers[1:3] if look and powers[1:] else powers)
         best = min(best, ended if look else alternated(blocks, ended, effort), key=blocks.loss)
+    best = best if look else _with_others(blocks, best, effort, powers)
     return _pruned(blocks, best, effort, look)
+
+
+def _with_others(blocks: Blocks, best: Array, effort: Effort, powers: tuple[float, ...]) -> Array:
+    """Where descents lead once each block that has next to nothing gets a small share, or that of all blocks that see nothing
+    but what it sees: at a rate of 0 a precision has no slope, so that no descent finds it. The best of them is gone on from,
+    until none gains."""
+    longest, seen = 1.0 / np.maximum(blocks.loads.max(axis=0), 1e-300), (blocks.reach != 0).astype(np.float64)
+    within = (seen.T @ seen).toarray() == seen.sum(axis=0)[:, None]  # (B, B), of each block in each
+    lowest = math.inf
+    while blocks.loss(best) < lowest * (1 - GAIN):
+        lowest = blocks.loss(best)
+        for b in np.flatnonzero(best < FAINT * longest).tolist():
+            for held, share in ((1 - HEAVY, HEAVY), (~within[:, b], float((best / longest) @ within[:, b]))):
+                start = np.where(np.arange(len(best)) == b, share * longest[b], held * best + NOTHING)
+                ended = descended(blocks, blocks.fitted(start), SHORT, effort, powers[1:2] or powers)
+                best = min(best, ended, key=blocks.loss)
+    return best
 
 
 def _starts(blocks: Blocks, favoured: Iterable[NDArray[np.bool_]], random: np.random.Generator) -> Iterator[Array]:

@@ -356,3 +356,41 @@ def test_pure_marginals_have_no_other_family() -> None:
         least_budget(asked, Targets(standard_error=3.0), "residual")
     with pytest.raises(InvalidProblem, match="notion"):
         MarginalProblem(asked.workload, asked.relation, notion="approximate")  # type: ignore[arg-type]
+
+
+def residual_error(sizes: tuple[int, ...], asked: list[tuple[int, ...]], rates: dict[tuple[int, ...], float]) -> float:
+    """The total variance of tables of attributes from noise in others: `sum over t of dim_t W_t / sum_A p(e_A) n_A [t in A]`,
+    t the interactions, `n_A` how many cells a cell of A holds, `W_t` the same of the asked."""
+
+    def held(table: tuple[int, ...], t: tuple[int, ...]) -> float:
+        return float(math.prod(size for axis, size in enumerate(sizes) if axis not in table)) if set(t) <= set(table) else 0.0
+
+    total = 0.0
+    for t in (t for size in range(len(sizes) + 1) for t in combinations(range(len(sizes)), size)):
+        wanted = sum(held(table, t) for table in asked)
+        known = sum((math.cosh(rate) - 1) * held(table, t) for table, rate in rates.items())
+        total += math.prod(sizes[axis] - 1 for axis in t) * wanted / known if wanted else 0.0
+    return total
+
+
+EVERY = [table for size in range(4) for table in combinations(range(3), size)]
+PAIRS = list(combinations(range(4), 2))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "asked", "rates"),
+    [
+        ((27, 2, 20), EVERY, {(1,): 0.0652, (0, 1, 2): 0.9348}),
+        ((10, 12, 8), EVERY, {(): 0.0411, (0, 1, 2): 0.9589}),
+        ((30, 2, 2, 40), PAIRS, {(0, 3): 0.4658, (0, 1, 2): 0.2564, (1, 2, 3): 0.2778}),
+        ((10, 10), [(0, 1), (0,), (1,)], {(0, 1): 1.0}),
+    ],
+)
+def test_groups_of_tables_are_measured_where_they_pay(sizes, asked, rates) -> None:
+    """Tables that a search of all their subsets found: some that are asked are not measured, and others are in their place."""
+    domain = Domain.of({f"a{axis}": size for axis, size in enumerate(sizes)})
+    workload = MarginalWorkload.of(domain, [tuple(f"a{axis}" for axis in table) for table in asked])
+    made = design(MarginalProblem(workload, Presence(epsilon=1.0), notion="pure"))
+    assert made.loss <= residual_error(sizes, asked, rates) * (1 + 1e-9)
+    found = {tuple(block.parts): block.strength for block in made.mechanism.blocks}
+    assert made.loss == pytest.approx(residual_error(sizes, asked, found), rel=1e-9) and made.mechanism.privacy.holds

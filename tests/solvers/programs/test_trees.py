@@ -22,6 +22,7 @@ from solvers.programs.trees import (
     with_equal_leaves_merged,
 )
 from solvers.trees import Posterior, Tree, leaf_weights, precision
+from solvers.work import within
 
 GROUPS = Tree(np.array([-1, 0, 0, 0] + [1] * 2 + [2] * 5 + [3] * 40))
 BY_DEPTH = np.array([0.1, 0.2, 0.7])[GROUPS.depth]
@@ -175,3 +176,15 @@ def test_a_line_holds_every_leaf_once_on_every_level(size: int, fan: int) -> Non
         assert (tree.indicators(nodes).sum(axis=0) == 1).all()
         assert (np.diff(tree.indicators(nodes).argmax(axis=1)) > 0).all()
     assert np.bincount(tree.parent[1:]).max() <= fan
+
+
+def test_rates_are_no_worse_where_the_work_is_over() -> None:
+    """Equal rates of all levels of a line: the rates that a descent would begin with lose more, and it is not begun."""
+    tree = trees.line(1000, 10)
+    asked, on = trees.NodeCounts(tree, np.where(tree.depth == 1, 1.0, 0.0)), tree.depth > 0
+    rates = trees.evenly_shared(tree, on / np.bincount(tree.depth)[tree.depth], on, 1.0)
+    before, _ = asked.loss(rates)
+    begun = trees.shared(tree, rates**3, 1.0)
+    with within(1e-9):
+        loss, found = trees.without_faint(asked, (before, rates), 1.0)
+    assert loss == asked.loss(found)[0] <= before < asked.loss(begun)[0]
