@@ -18,7 +18,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.frames import columns_of
 from designer.base.labels import EXACT, Labels, is_missing, listed_label, number_of, texts_of, values_of
 from designer.files.data_files import parquet_columns
-from designer.files.office_files import cells_of, column_names, dictionary_of, is_office_file, notes_on
+from designer.files.office_files import cells_of, column_names, dictionary_of, is_office_file, marks_of, notes_on
 from designer.problem.histogram import OTHERS, REFUSE, WORDS
 from designer.problem.reading import ColumnReading, Reading
 from designer.problem_file.forms import ProblemFile
@@ -61,13 +61,14 @@ class DataIssue:
     what: str
     rows: int
     values: tuple[tuple[str, int], ...] = ()
+    first: int | None = None  # of the records, from 1 on
 
     def lines(self) -> list[str]:
         """For the terminal."""
         listed = [f"    {value}: {rows:,}" for value, rows in self.values[:SHOWN]]
         rest = len(self.values) - SHOWN
         return [
-            f"{printed(self.where)}: {self.what}: {self.rows:,}",
+            f"{printed(self.where)}: {self.what}: {self.rows:,}{f'; the first is record {self.first:,}' if self.first else ''}",
             *listed,
             *([f"    and {rest:,} more"] if rest > 0 else []),
         ]
@@ -138,7 +139,7 @@ def check_records(
     columns = _columns(data, needed, reading, listing.compared)
     rows = len(next(iter(columns.values()), ()))
     found = [*_of_values(listing, columns), *_of_groups(listing, columns), *_of_numbers(listing, columns)]
-    notes = _notes(data, reading, listing)
+    notes = [*_notes(data, reading, listing), *_decimal_note(columns, listing.numbers, reading)]
     if entity is None:
         notes.append("Rows of one person: not looked at; name the column that tells whose they are (--entity).")
         if rows_per_entity is not None:
@@ -260,6 +261,17 @@ def _of_file(path: Path, needed: Sequence[str], reading: Reading, numbers: Seque
     return found
 
 
+def _decimal_note(columns: Columns, numbers: Iterable[str], reading: Reading) -> list[str]:
+    """Where numbers that cannot be read are numbers with the other decimal mark."""
+    other = "," if marks_of(reading).decimal == "." else "."
+    marks = Marks(";", other)
+    texts = ((name, value) for name in numbers for value in columns[name] if isinstance(value, str))
+    found = next((name for name, value in texts if marks.number(value) is not None), None)
+    return (
+        [f'{printed(found)}: has numbers with the decimal mark {other!r}; say [records] decimal = "{other}".'] if found else []
+    )
+
+
 def _notes(data: Any, reading: Reading, listing: ExpectedValues) -> list[str]:
     """What is to be known of a workbook, and where the dictionary of a file and the problem file differ."""
     if not isinstance(data, (str, Path)) or not is_office_file(path := Path(data)):
@@ -303,7 +315,9 @@ def _of_values(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]
         yield from _missing(name, held.pop(None, 0))
         yield from _blurred(name, columns[name])
         if held:
-            yield DataIssue(name, "rows with a value that is not listed", sum(held.values()), _quoted(held, values))
+            unlisted = (known is None and not is_missing(value) for value, known in zip(columns[name], names, strict=True))
+            first = 1 + list(unlisted).index(True)
+            yield DataIssue(name, "rows with a value that is not listed", sum(held.values()), _quoted(held, values), first)
     for universe in listing.universes:
         assert universe.keys is not None
         own = universe.names([columns[name] for name in universe.keys.columns])
@@ -337,7 +351,8 @@ def _of_numbers(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue
         texts = Counter(value for value in columns[name] if isinstance(value, str))
         if texts:
             what = f"numbers that cannot be read{consequence}"
-            yield DataIssue(name, what, sum(texts.values()), _quoted(texts, ()))
+            first = 1 + next(place for place, value in enumerate(columns[name]) if isinstance(value, str))
+            yield DataIssue(name, what, sum(texts.values()), _quoted(texts, ()), first)
         yield from _missing(name, sum(value is None for value in columns[name]), NO_NUMBER)
         known = [value for value in columns[name] if value is not None and not isinstance(value, str)]
         numbers = [value for value in (python_number(value, name) for value in known) if value is not None]

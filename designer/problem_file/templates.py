@@ -41,8 +41,8 @@ UNLISTED = """
 DOMAIN = """
 # What a record can be: the public values of each column, those of the code book and not those that the file happens to hold
 # (a value that only some record has would tell of it). Every combination is a cell. Whole numbers from 0 may be given by how
-# many there are: age = 120. Numbers and days in groups: age = {{ bins = [0, 15, 25, 65] }}, day = {{ bins = "year", values = [2025, 2026] }}.
-# Delete the columns that are not asked about.
+# many there are: age = 120. Numbers and days in groups: age = {{ bins = [0, 15, 25, 65] }}, and
+# day = {{ bins = "year", values = [2025, 2026] }}. Delete the columns that are not asked about.
 [domain]
 {values}
 """
