@@ -19,6 +19,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
 from designer.base.labels import EXACT, is_missing, number_of
@@ -49,6 +51,8 @@ BATCH = 100_000  # records of a file of a statistics package
 LARGEST = 1.797e308
 DAMAGED = "cannot be read: it is damaged, cut off, protected by a password, or of another type than its name says"
 Cells = dict[str, list[Any]]
+Spell = Callable[[Any], Any]
+Spelled = Mapping[str, Spell]
 
 
 def is_office_file(path: Path) -> bool:
@@ -97,7 +101,14 @@ def cells_of(
 ) -> Iterator[Cells]:
     """Some columns of a file of records, some thousands of records at a time: texts, and None where a value is missing; of
     `numbers` floats, None, and texts that spell none. Bins and missing values are those of the reading."""
-    marks = marks or marks_of(reading)
+    for batch in _cells(path, columns, reading, numbers, marks or marks_of(reading)):
+        yield {name: values if isinstance(values, list) else values.to_pylist() for name, values in batch.items()}
+
+
+def _cells(
+    path: Path, columns: Sequence[str], reading: Reading, numbers: Sequence[str], marks: Marks
+) -> Iterator[dict[str, Any]]:
+    """The same as lists, or arrays of Arrow where a batch of numbers was read at once."""
     own = {name: reading.columns.get(name, ColumnReading()) for name in (*columns, *numbers)}
     if binned := [name for name in numbers if own[name].bins is not None]:
         raise InvalidProblem(
@@ -106,14 +117,42 @@ def cells_of(
         )
     spelled, raw = _opened(path, columns, reading, marks)
     for batch in raw:
-        made: Cells = {}
+        made: dict[str, Any] = {}
         for name, values in batch.items():
-            # A value is read once for all records that hold it; what it becomes depends on it alone.
-            spell, read = spelled.get(name, _itself), _as_number if name in numbers else _as_text
-            keys = [(type(value), value) for value in values]
-            known = {key: read(spell(key[1]), own[name], marks) for key in dict.fromkeys(keys)}
-            made[name] = [known[key] for key in keys]
+            spell, column = spelled.get(name, _itself), own[name]
+            if spell is _number_or_tag and not column.changes and (quick := _of_numbers(values, name in numbers)) is not None:
+                made[name] = quick
+                continue
+            known = _Known(spell, _as_number if name in numbers else _as_text, column, marks)
+            made[name] = list(map(known.__getitem__, zip(map(type, values), values, strict=True)))
         yield made
+
+
+class _Known(dict[tuple[type, Any], Any]):
+    """What values are read as, each once for all records that hold it; it depends on the value alone."""
+
+    def __init__(self, spell: Spell, read: Callable[..., Any], column: ColumnReading, marks: Marks) -> None:
+        self.read = lambda value: read(spell(value), column, marks)
+
+    def __missing__(self, key: tuple[type, Any]) -> Any:
+        found = self[key] = self.read(key[1])
+        return found
+
+
+def _of_numbers(values: Sequence[Any], as_numbers: bool) -> Any:
+    """The same of many numbers at once, as an array of Arrow; None where one is a tag."""
+    import pyarrow as pa
+
+    try:
+        held = np.array(values, dtype=np.float64) + 0.0  # no minus zero
+    except ValueError:
+        return None
+    missing, whole = np.isnan(held), (held == np.floor(held)) & (np.abs(held) <= EXACT)
+    if as_numbers:
+        return pa.array(held, mask=missing)
+    if not (whole | missing).all():
+        return pa.array(list(map(code_text, held.tolist())), pa.string())
+    return pa.array(np.where(missing, 0, held).astype(np.int64), mask=missing).cast(pa.string())
 
 
 @contextmanager
@@ -144,14 +183,17 @@ def as_parquet(
     with TemporaryDirectory(prefix="dp-designer-") as folder:
         made = Path(folder) / "records.parquet"
         with parquet.ParquetWriter(made, schema) as writer:
-            for batch in cells_of(path, kept, reading, numbers, marks):
-                for name in set(numbers) & set(kept):
-                    if refusing and any(isinstance(value, str) for value in batch[name]):
-                        raise InvalidProblem(UNREADABLE)
-                    batch[name] = [None if isinstance(value, str) else value for value in batch[name]]
-                for name in set(whole) & set(kept):
-                    batch[name] = [_whole(value) for value in batch[name]]
-                writer.write_table(pa.table([pa.array(batch[name], kind) for name, kind in kinds.items()], schema=schema))
+            for batch in _cells(path, kept, reading, numbers, marks):
+                for name, kind in kinds.items():
+                    column = batch[name]
+                    if name in numbers and isinstance(column, list):
+                        if refusing and any(isinstance(value, str) for value in column):
+                            raise InvalidProblem(UNREADABLE)
+                        column = [None if isinstance(value, str) else value for value in column]
+                    if name in whole:
+                        column = [_whole(value) for value in (column if isinstance(column, list) else column.to_pylist())]
+                    batch[name] = pa.array(column, kind) if isinstance(column, list) else column
+                writer.write_table(pa.table([batch[name] for name in kinds], schema=schema))
         yield made
 
 
@@ -206,9 +248,6 @@ def _itself(value: Any) -> Any:
 
 class _Tag(str):
     """A tagged missing value of a column of numbers, such as .a."""
-
-
-Spelled = Mapping[str, Callable[[Any], Any]]
 
 
 def _opened(path: Path, columns: Sequence[str], reading: Reading, marks: Marks) -> tuple[Spelled, Iterator[Cells]]:
@@ -284,14 +323,14 @@ def _plain_spss(path: Path) -> bool:
     return start[:4] == b"$FL2" and 0 in (int.from_bytes(start[72:76], "little"), int.from_bytes(start[72:76], "big"))
 
 
-def _spelling(path: Path, kind: str, format_: str) -> Callable[[Any], Any]:
+def _spelling(path: Path, kind: str, format_: str) -> Spell:
     """How a value of a column becomes one that `code_text` takes."""
     tag = _tag(path, kind)
     if kind == "text":
         return tag
     moment = _moments(path.suffix.lower(), _format_name(format_))
     if moment is None:
-        return lambda value: tag(value) if isinstance(value, str) else value
+        return _number_or_tag
 
     def spelled(value: Any) -> Any:
         if isinstance(value, str):
@@ -306,16 +345,20 @@ def _spelling(path: Path, kind: str, format_: str) -> Callable[[Any], Any]:
     return spelled
 
 
+def _number_or_tag(value: Any) -> Any:
+    return _Tag(f".{value}") if isinstance(value, str) else value
+
+
 def _format_name(written: str) -> str:
     """A format without its width."""
     return re.sub(r"[0-9.]*$", "", written.upper().removeprefix("%").removeprefix("-"))
 
 
-def _tag(path: Path, kind: str) -> Callable[[Any], Any]:
+def _tag(path: Path, kind: str) -> Spell:
     """A text as it is, less blanks that the format has put behind it; of a column of numbers the tag of a missing value."""
     if kind == "text":
         return (lambda value: str(value).rstrip(" ") or None) if path.suffix.lower() in PADDED else lambda value: value or None
-    return lambda value: _Tag(f".{value}") if isinstance(value, str) else code_text(value)
+    return lambda value: _number_or_tag(value) if isinstance(value, str) else code_text(value)
 
 
 def _moments(suffix: str, name: str) -> Callable[[float], str | None] | None:
