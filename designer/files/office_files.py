@@ -132,10 +132,11 @@ class _Known(dict[tuple[type, Any], Any]):
     """What values are read as, each once for all records that hold it; it depends on the value alone."""
 
     def __init__(self, spell: Spell, read: Callable[..., Any], column: ColumnReading, marks: Marks) -> None:
-        self.read = lambda value: read(spell(value), column, marks)
+        super().__init__()
+        self.spell, self.read, self.how = spell, read, (column, marks)
 
     def __missing__(self, key: tuple[type, Any]) -> Any:
-        found = self[key] = self.read(key[1])
+        found = self[key] = self.read(self.spell(key[1]), *self.how)
         return found
 
 

@@ -142,6 +142,8 @@ def test_records_of_every_type_are_released_as_the_problem_file_reads_them(
 def test_the_entity_of_the_problem_file_holds_and_is_not_contradicted(tmp_path: Path, capsys: Any) -> None:
     designed(tmp_path, "linear")
     assert "one entity appears or disappears with its at most 3 rows" in capsys.readouterr().out
+    assert main(["show", str(tmp_path / "problem.toml")]) == 0
+    assert "household, of which at most 3 records count" in capsys.readouterr().out
     table = written(tmp_path, "a.sav")
     found = released(tmp_path, capsys, table, "--entity", "household", "--rows-per-entity", "3")
     assert (found["rows"]["entity"], found["rows"]["rows_per_entity"]) == ("household", 3)
