@@ -29,7 +29,7 @@ from designer.designing.comparison import compare
 from designer.designing.least import STEP, least_budget
 from designer.designing.printouts import budget_summary
 from designer.files.data_files import columns_of_file
-from designer.files.office_files import RECORD_FILES, dictionary_of, is_office_file
+from designer.files.office_files import RECORD_FILES, WORKBOOK, dictionary_of, is_office_file
 from designer.problem.reading import Reading
 from designer.problem_file.forms import DEFAULT, ProblemFile
 from designer.problem_file.kinds import read_request
@@ -191,6 +191,8 @@ def _init(options: argparse.Namespace) -> tuple[str, Any]:
     check_output(options, [options.file])
     reading = Reading(sheet=options.sheet)
     office = is_office_file(options.file)
+    if options.sheet is not None and options.file.suffix.lower() != WORKBOOK:
+        raise InvalidProblem(f"--sheet: {options.file} is no workbook (.xlsx); leave it out.")
     columns = dictionary_of(options.file, reading) if office else columns_of_file(options.file, options.delimiter or ",")
     text = starting_file(columns, options.file.stem, options.kind, options.number, options.column, reading)
     data = {"kind": options.kind, "columns": [column.name for column in columns], "toml": text}
@@ -198,8 +200,8 @@ def _init(options: argparse.Namespace) -> tuple[str, Any]:
         return text.rstrip("\n"), data
     write_whole(options.output, text, replace=options.force)
     taken = ", ".join(printed(name) for name in dict.fromkeys(options.column or [column.name for column in columns]))
-    source = "from the dictionary of the file" if office else "from the names of the columns"
-    told = f"Written to {printed(options.output)}, {source}: {taken}."
+    source = "dictionary of the file" if office and any(column.type for column in columns) else "names of the columns"
+    told = f"Written to {printed(options.output)}, from the {source}: {taken}."
     return f"{told}\nFill in what is marked; dp-designer design {printed(options.output)} names what is left.", data
 
 

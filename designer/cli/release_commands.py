@@ -377,8 +377,9 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
 @contextmanager
 def _file_of_the_engine(options: argparse.Namespace, mechanism: FrozenMechanism, reading: Reading) -> Iterator[None]:
     """A file that the engine reads in the place of one that it does not, or whose values are read as others."""
-    path, columns = options.table, _columns_of(mechanism, options)
-    if path is None or not (is_office_file(path) or any(columns is None or name in columns for name in reading.changing)):
+    path, changing = options.table, reading.changing
+    columns = _columns_of(mechanism, options) if path is not None and (changing or is_office_file(path)) else []
+    if path is None or not (is_office_file(path) or any(columns is None or name in columns for name in changing)):
         yield
         return
     numbers, whole = getattr(mechanism, "numbers", ()), getattr(mechanism, "counted_keys", ())

@@ -459,7 +459,7 @@ def _workbook(path: Path, reading: Reading) -> tuple[list[str], Any, bool]:
     visible = [own.name for own in book.sheets_metadata if own.visible == calamine.SheetVisibleEnum.Visible]
     name = reading.sheet
     if name is None and len(visible) != 1:
-        raise InvalidProblem(f'{path}: has the sheets {shown(visible)}; name one in the problem file: [records] sheet = "..".')
+        raise InvalidProblem(f'{path}: has the sheets {shown(visible)}; name one: sheet = ".." in [records], --sheet of init.')
     if name is not None and name not in book.sheet_names:
         near = meant(name, book.sheet_names)
         raise InvalidProblem(f"{path}: has no sheet {shown(name)}; {near}it has {shown(book.sheet_names)}.")

@@ -38,7 +38,7 @@ COLUMN_KEYS: Mapping[str, Schema] = {
         list_of(either(CODE, list_of(CODE, least=2, most=2))),
     ),
 }
-COLUMN = Named("column_reading", record({}, COLUMN_KEYS, note="How a column of records is read."))
+COLUMN_FORM = Named("column_reading", record({}, COLUMN_KEYS, note="How a column of records is read."))
 ATTRIBUTE_KEYS: Mapping[str, Schema] = {
     **COLUMN_KEYS,
     "values": noted("The values, where bins or labels do not list them.", list_of(CODE)),
@@ -58,7 +58,7 @@ SECTIONS: Mapping[str, Any] = {
         "records_section", record({}, RECORDS_KEYS, note="What the records are, and how their file is read.", **TOGETHER)
     ),
     "columns": noted(
-        "How columns of the records are read, by their names.", {"type": "object", "additionalProperties": COLUMN}
+        "How columns of the records are read, by their names.", {"type": "object", "additionalProperties": COLUMN_FORM}
     ),
 }
 READING = Named(
