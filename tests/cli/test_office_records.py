@@ -240,6 +240,20 @@ def test_what_is_wrong_with_an_attribute_is_said(tmp_path: Path, capsys: Any, at
     assert re.search(words, error) and "problem.toml" in error
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('keys = ["0-14", ', 'keys = ["0-15", ', r"\[groups.age\] keys = '0-15': is none of the bins"),
+        ("missing = [98]\n", "bins = [0, 50]\n", r"\[measures.pay\] column = 'pay': has bins"),
+    ],
+)
+def test_groups_are_bins_and_what_is_summed_has_none(tmp_path: Path, capsys: Any, old: str, new: str, words: str) -> None:
+    path = problem(tmp_path, "plan")
+    path.write_text(path.read_text().replace(old, new))
+    assert main(["design", str(path)]) == 2
+    assert re.search(words, capsys.readouterr().err)
+
+
 def test_kinds_without_records_refuse_what_is_said_of_them(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "own.toml"
     path.write_text(f'kind = "own_report"\n{RECORDS}[domain]\na = 2\n[relation]\nmetric = "uniform"\nepsilon = 1\n[report]\n')

@@ -5,17 +5,20 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import shutil
+import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import parquet
 
 from designer.base.errors import InvalidProblem
-from designer.files.office_files import as_parquet, cells_of, dictionary_of, notes_on
-from designer.problem.reading import Reading
+from designer.files.office_files import _of_numbers, as_parquet, cells_of, dictionary_of, notes_on
+from designer.problem.reading import Reading, code_text
 
 pyreadstat = pytest.importorskip("pyreadstat")
 xlsxwriter = pytest.importorskip("xlsxwriter")
@@ -125,11 +128,61 @@ def test_a_workbook_keeps_texts_and_spells_numbers(tmp_path: Path) -> None:
 
 def test_the_sheet_is_named_where_there_are_several(tmp_path: Path) -> None:
     path = workbook(tmp_path / "a.xlsx", [["a"], [1]], Other=[["b"], [2]])
-    with pytest.raises(InvalidProblem, match=r"a\.xlsx: has the sheets \['Data', 'Other'\]; name one .*sheet"):
+    with pytest.raises(InvalidProblem, match=r"a\.xlsx: has the sheets \['Data', 'Other'\]; name one: sheet"):
         dictionary_of(path)
     assert texts(path, "b", Reading(sheet="Other")) == ["2"]
     with pytest.raises(InvalidProblem, match=r"a\.xlsx: has no sheet 'Othr'; .*'Other'"):
         dictionary_of(path, Reading(sheet="Othr"))
+
+
+def protected_by_password(path: Path) -> Path:
+    """A compound file as Excel writes a workbook with a password: its two streams, both empty here."""
+    end, free = 0xFFFFFFFE, 0xFFFFFFFF
+    header = bytes.fromhex("D0CF11E0A1B11AE1") + bytes(16) + struct.pack("<HHHHH6x", 0x3E, 3, 0xFFFE, 9, 6)
+    header += struct.pack("<10I", 0, 1, 1, 0, 4096, end, 0, end, 0, 0) + struct.pack("<108I", *([free] * 108))
+
+    def entry(name: str, kind: int, left: int = free, child: int = free) -> bytes:
+        text = name.encode("utf-16-le") + b"\0\0"
+        return struct.pack("<64sHBBIII16xI8x8xIQ", text, len(text), kind, 1, left, free, child, 0, end, 0)
+
+    fat = struct.pack("<128I", 0xFFFFFFFD, end, *([free] * 126))
+    folder = entry("Root Entry", 5, child=1) + entry("EncryptedPackage", 2, left=2) + entry("EncryptionInfo", 2) + bytes(128)
+    path.write_bytes(header + fat + folder)
+    return path
+
+
+def test_a_workbook_with_a_password_is_refused_with_its_remedy(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblem, match=r"a\.xlsx: is protected by a password; save it without one"):
+        dictionary_of(protected_by_password(tmp_path / "a.xlsx"))
+
+
+def test_hidden_sheets_and_merged_cells_are_told(tmp_path: Path) -> None:
+    with xlsxwriter.Workbook(tmp_path / "a.xlsx") as book:
+        book.add_worksheet("Notes")
+        sheet = book.add_worksheet("Data")
+        sheet.hide()
+        sheet.write_row(0, 0, ["a", "b"])
+        sheet.merge_range(1, 0, 2, 0, "x")
+        sheet.write_column(1, 1, [1, 2])
+        sheet.write_formula(3, 0, "=1/0", None, "#DIV/0!")
+        sheet.write(3, 1, 3)
+    told = "\n".join(notes_on(tmp_path / "a.xlsx", Reading(sheet="Data")))
+    assert "is hidden" in told and "1 merged ranges" in told
+    assert texts(tmp_path / "a.xlsx", "a", Reading(sheet="Data")) == ["x", None, None]
+
+
+def test_a_first_row_that_names_no_columns_is_refused(tmp_path: Path) -> None:
+    for first in (["a", 1], ["a", "A"], ["a", "", "b"]):
+        with pytest.raises(InvalidProblem, match=r"a\.xlsx.*name"):
+            dictionary_of(workbook(tmp_path / "a.xlsx", [first, [1, 2]]))
+
+
+@given(
+    st.lists(st.none() | st.floats(allow_nan=False) | st.integers(-3, 3).map(float) | st.sampled_from([2.0**53, -0.0, 2.0**60]))
+)
+def test_many_numbers_at_once_are_read_as_each_alone(values: list[float | None]) -> None:
+    assert _of_numbers(values, False).to_pylist() == list(map(code_text, values))
+    assert _of_numbers(values, True).to_pylist() == [None if value is None else value + 0.0 for value in values]
 
 
 @pytest.mark.parametrize("cut", [8, 200])
