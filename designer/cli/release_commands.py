@@ -48,7 +48,7 @@ from designer.files.table_files import TableOptions, negative_words, write_table
 from designer.files.table_writers import FORMATS
 from designer.mechanism.caution_lines import cautions
 from designer.problem.histogram import REFUSE, Counts, Unlisted
-from designer.problem.reading import Reading
+from designer.problem.reading import UNSAID, Reading
 from designer.relations.records.row_unit import RowUnit
 
 if TYPE_CHECKING:
@@ -281,7 +281,10 @@ def _released(
     mechanism: Any, queries: StatisticalQueries, records: Callable[[], Any], row: RowUnit, stated: Guarantee
 ) -> Released:
     """Counts of what the functions tell apart, and the release from them."""
-    released: Released = replace(mechanism.release(queries.histogram(records())), guarantee=stated, row=row)
+    counting = mechanism.described(
+        replace(mechanism.about, records=UNSAID)
+    )  # whose rows count was settled before they were counted
+    released: Released = replace(counting.release(queries.histogram(records())), guarantee=stated, row=row)
     return released
 
 

@@ -167,6 +167,19 @@ def test_python_takes_the_entity_of_the_problem_file_too(tmp_path: Path) -> None
     assert made.release(frame).row.entity == "household"
 
 
+def test_averages_are_released_from_them_too(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "averages.toml"
+    domain = '[domain]\nemp = { labels = { "1" = "Employed", "2" = "Not employed" } }\n'
+    asked = '[statistics]\nshare = { of = "emp", values = { "1" = 1, "2" = 0 } }\n'
+    hidden = '[relation]\nmetric = "hamming"\nbudgets = { emp = 1.0 }\n[problem]\nrecords = 90\n'
+    path.write_text(f'kind = "statistical_queries"\n{RECORDS}{domain}{asked}{hidden}')
+    frame = pd.DataFrame({"household": np.arange(90) // 3, "emp": np.arange(90) % 2 + 1.0})
+    pyreadstat.write_sav(frame, tmp_path / "a.sav")
+    assert main(["design", str(path), "-o", str(tmp_path / "spec.json")]) == 0
+    found = released(tmp_path, capsys, tmp_path / "a.sav", "--counted-by", str(path))
+    assert (found["rows"]["entity"], found["rows"]["rows_per_entity"]) == ("household", 3)
+
+
 def test_labels_stand_beside_their_codes(tmp_path: Path, capsys: Any) -> None:
     table = written(tmp_path, "a.sav")
     for kind, line in (("linear", "emp=2 (Not employed)"), ("marginals", "2 (Not employed)"), ("plan", "2 (Not employed)")):
