@@ -123,12 +123,12 @@ def _cells(
             if spell is _number_or_tag and not column.changes and (quick := _of_numbers(values, name in numbers)) is not None:
                 made[name] = quick
                 continue
-            known = _Known(spell, _as_number if name in numbers else _as_text, column, marks)
+            known = _ReadOnce(spell, _as_number if name in numbers else _as_text, column, marks)
             made[name] = list(map(known.__getitem__, zip(map(type, values), values, strict=True)))
         yield made
 
 
-class _Known(dict[tuple[type, Any], Any]):
+class _ReadOnce(dict[tuple[type, Any], Any]):
     """What values are read as, each once for all records that hold it; it depends on the value alone."""
 
     def __init__(self, spell: Spell, read: Callable[..., Any], column: ColumnReading, marks: Marks) -> None:
