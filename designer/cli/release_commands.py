@@ -40,8 +40,8 @@ from designer.files.data_files import (
     require_readable_histogram,
     require_records_file,
 )
-from designer.files.published_table import DIGITS
 from designer.files.office_files import RECORD_FILES, as_parquet, is_office_file
+from designer.files.published_table import DIGITS
 from designer.files.releases import read_release
 from designer.files.signatures import SigningKey, sign_file
 from designer.files.table_files import TableOptions, negative_words, write_tables
