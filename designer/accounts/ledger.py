@@ -61,7 +61,7 @@ from designer.base.errors import InvalidLedger, InvalidProblem, LedgerUnavailabl
 from designer.base.json_text import plain
 from designer.base.progress_line import logged
 from designer.certificate.frozen import FrozenMechanism, Released, require_unchanged
-from designer.certificate.guarantee import Guarantee
+from designer.certificate.guarantee import About, Guarantee
 from designer.files.releases import release_document, sealed
 from designer.relations.records.row_unit import RowUnit, row_unit_of
 
@@ -73,6 +73,10 @@ MadeRelease = TypeVar("MadeRelease", bound=Released, covariant=True)
 
 class Releases(Protocol[MadeRelease]):
     """A frozen object, by the kind of its releases."""
+
+    @property
+    def about(self) -> About:
+        """How its problem file reads records, among other words."""
 
     def release(
         self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
@@ -391,7 +395,7 @@ class DataSet:
         before the data are touched where the total does not cover it, and what `mechanism.check` raises before anything is
         reserved.
         """
-        row = row_unit_of(unit, entity, rows_per_entity)
+        row = row_unit_of(unit, entity, rows_per_entity, mechanism.about.records)
         rows = {"unit": unit, "entity": entity, "rows_per_entity": rows_per_entity}
         stated: dict[str, Any] = {name: given for name, given in rows.items() if given is not None}
         return self._recorded(

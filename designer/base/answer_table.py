@@ -195,11 +195,12 @@ def answer_lines(
     rows: int | None = None,
     level: float = LEVEL,
     simultaneous: bool = False,
+    label: Callable[[str, str], str] = lambda column, code: "",
 ) -> list[str]:
     """Every answer with the standard error of its noise and its interval, and by which law.
 
     unit: of a query, by its name; empty where none is known. rows: how many answers are listed at most; None for all of them.
-    level, simultaneous: of the intervals.
+    level, simultaneous: of the intervals. label: of a code of a column, shown behind it; empty where it has none.
     """
     known = [_intervals(table, level, simultaneous) for table in tables]
     claim = f"; {_claim(level, simultaneous)}" if any(found is not None for found, _ in known) else ""
@@ -207,11 +208,20 @@ def answer_lines(
     left = sum(len(table.keys) for table in tables) if rows is None else rows
     for table, found in zip(tables, known, strict=True):
         if left > 0:
-            lines += ["", *_lines_of(table, min(left, len(table.keys)), unit, found, titled=len(tables) > 1)]
+            lines += ["", *_lines_of(table, min(left, len(table.keys)), unit, label, found, titled=len(tables) > 1)]
         left -= len(table.keys)
     if left < 0:
         lines += ["", f"... and {-left:,} more, in the file that was saved."]
     return lines
+
+
+def _with_labels(columns: Sequence[str], key: Sequence[Scalar], label: Callable[[str, str], str]) -> list[str]:
+    """The categories of an answer, or the name of its query, with the labels of codes behind them."""
+    if tuple(columns) == ("query",):
+        parts = [(part.partition("=")[0], part.partition("=")[2], part) for part in str(key[0]).split(", ")]
+        return [", ".join(f"{part} ({found})" if (found := label(name, code)) else part for name, code, part in parts)]
+    named = zip(columns, map(str, key), strict=True)
+    return [f"{code} ({found})" if (found := label(column, code)) else code for column, code in named]
 
 
 def _claim(level: float, simultaneous: bool) -> str:
@@ -226,10 +236,15 @@ def has_errors(tables: Sequence[AnswerTable]) -> bool:
 
 
 def _lines_of(
-    table: AnswerTable, rows: int, unit: Callable[[str], str], known: tuple[Intervals | None, str], titled: bool
+    table: AnswerTable,
+    rows: int,
+    unit: Callable[[str], str],
+    label: Callable[[str, str], str],
+    known: tuple[Intervals | None, str],
+    titled: bool,
 ) -> list[str]:
     found, why = known
-    names = [", ".join(map(printed, key)) for key in table.keys[:rows]]
+    names = [", ".join(map(printed, _with_labels(table.columns, key, label))) for key in table.keys[:rows]]
     errors = np.full(rows, np.nan) if table.standard_errors is None else table.standard_errors[:rows]
     places = _places(table, found)[:rows]
     columns = [

@@ -340,7 +340,11 @@ def release_lines(mechanism: FrozenMechanism, released: Any, rows: int | None = 
     tables = released.answer_tables()
     if has_errors(tables):
         further = getattr(released, "further_lines", ())
-        return [*answer_lines(tables, mechanism.about.unit, rows), *further, *kept_lines(released)]
+        return [
+            *answer_lines(tables, mechanism.about.unit, rows, label=mechanism.about.records.label),
+            *further,
+            *kept_lines(released),
+        ]
     return [*plain_lines(released), *kept_lines(released)]
 
 

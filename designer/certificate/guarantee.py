@@ -17,6 +17,7 @@ from designer.base.errors import InvalidProblem, InvalidSpec, UntrueBound
 from designer.base.schema import COUNT, HASH, Named, Schema, keys, list_of, noted, number, or_null, record, text
 from designer.base.version import VERSION
 from designer.limits import LONGEST_ABOUT, MOST_QUERY_NAME_CHARACTERS, MOST_STATED_UNITS, MOST_UNIT_CHARACTERS
+from designer.problem.reading import READING, UNSAID, Reading
 from designer.problem.relation import Relation
 from solvers.solution import relative_gap
 
@@ -295,7 +296,11 @@ SAID = Named(
     "about",
     record(
         {},
-        {**{name: noted(NOTES[name], _words(longest)) for name, longest in LONGEST_ABOUT.items()}, "units": UNITS},
+        {
+            **{name: noted(NOTES[name], _words(longest)) for name, longest in LONGEST_ABOUT.items()},
+            "units": UNITS,
+            "records": READING,
+        },
         note="Stated by the publisher for readers: not verified, and part of no fingerprint.",
         minProperties=1,
     ),
@@ -308,7 +313,8 @@ class About:
 
     title: what is published. data: what it is made from. period: the time that the data speak of. publisher, contact: who
     publishes, and where questions go. record: what one record is. units: what answers are counted in, by the names of their
-    queries. `"*"` is for every answer that is not named, and a text stands for `{"*": text}`.
+    queries. `"*"` is for every answer that is not named, and a text stands for `{"*": text}`. records: how a file of records is
+    read, and whose they are, a `Reading` or its plain data.
 
     Nothing of this is proven, and none of it may come from confidential data. Raises `InvalidProblem` for what is no text, too
     long, or holds characters that cannot be seen.
@@ -325,12 +331,14 @@ class About:
     contact: str = ""
     record: str = ""
     units: Mapping[str, str] = field(default_factory=dict, hash=False)
+    records: Reading = UNSAID
     schema: ClassVar[Named] = SAID
 
     def __post_init__(self) -> None:
         for name, longest in LONGEST_ABOUT.items():
             _require_line(getattr(self, name), f"about.{name}", longest)
-        assign(self, units=MappingProxyType(_units(self.units)))
+        records = self.records if isinstance(self.records, Reading) else Reading.of(self.records, "about.records")
+        assign(self, units=MappingProxyType(_units(self.units)), records=records)
 
     def __bool__(self) -> bool:
         """Is anything said?"""
@@ -349,7 +357,8 @@ class About:
     def lines(self) -> list[str]:
         """What is said beside the title, fit to print: a line for each, with its name."""
         said = [(SAID_OF.get(name, name.capitalize()), getattr(self, name)) for name in LONGEST_ABOUT if name != "title"]
-        return [f"{head}: {printed(words)}" for head, words in (*said, ("Units", self._unit_words())) if words]
+        said += [("Units", self._unit_words()), *((f"Codes of {name}", words) for name, words in self.records.legend())]
+        return [f"{printed(head)}: {printed(words)}" for head, words in said if words]
 
     def heading(self) -> list[str]:
         """The title underlined, and `lines`; empty where nothing is said."""
@@ -365,7 +374,8 @@ class About:
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what is said, and nothing else."""
         said = {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name)}
-        return {**said, "units": dict(self.units)} if self.units else said
+        said |= {"units": dict(self.units)} if self.units else {}
+        return {**said, "records": self.records.to_dict()} if self.records else said
 
     @classmethod
     def from_dict(cls, given: object) -> About:

@@ -29,6 +29,8 @@ from designer.designing.comparison import compare
 from designer.designing.least import STEP, least_budget
 from designer.designing.printouts import budget_summary
 from designer.files.data_files import columns_of_file
+from designer.files.office_files import RECORD_FILES, WORKBOOK, dictionary_of, is_office_file
+from designer.problem.reading import Reading
 from designer.problem_file.forms import DEFAULT, ProblemFile
 from designer.problem_file.kinds import read_request
 from designer.problem_file.linear import LinearFile
@@ -167,12 +169,16 @@ def add_init(made: argparse.ArgumentParser) -> None:
     """init."""
     made.set_defaults(run=_init)
     made.add_argument(
-        "file", type=Path, nargs="?", help="records (CSV, Parquet), of which the names of the columns are read and no row"
+        "file",
+        type=Path,
+        nargs="?",
+        help=f"records ({', '.join(RECORD_FILES)}), of which the names of the columns are read, or the dictionary, and no row",
     )
     made.add_argument("--ask", action="store_true", help="ask seven questions in the place of a file of records, and design")
     made.add_argument("--kind", default=DEFAULT, help=f"of problem file: {', '.join(STARTS)}")
     made.add_argument("--column", action="append", default=[], help="ask about this column; may be given several times")
     made.add_argument("--number", action="append", default=[], help="this column holds numbers; may be given several times")
+    made.add_argument("--sheet", help="the sheet of a workbook")
     add_delimiter(made)
     add_output(made, "-o", "where to save the problem file (TOML); without it, it is printed")
 
@@ -183,14 +189,19 @@ def _init(options: argparse.Namespace) -> tuple[str, Any]:
     if options.file is None:
         raise InvalidProblem("file: missing; give the records whose columns are asked about, or --ask to answer questions.")
     check_output(options, [options.file])
-    columns = columns_of_file(options.file, options.delimiter)
-    text = starting_file(columns, options.file.stem, options.kind, options.number, options.column)
+    reading = Reading(sheet=options.sheet)
+    office = is_office_file(options.file)
+    if options.sheet is not None and options.file.suffix.lower() != WORKBOOK:
+        raise InvalidProblem(f"--sheet: {options.file} is no workbook (.xlsx); leave it out.")
+    columns = dictionary_of(options.file, reading) if office else columns_of_file(options.file, options.delimiter or ",")
+    text = starting_file(columns, options.file.stem, options.kind, options.number, options.column, reading)
     data = {"kind": options.kind, "columns": [column.name for column in columns], "toml": text}
     if not options.output:
         return text.rstrip("\n"), data
     write_whole(options.output, text, replace=options.force)
     taken = ", ".join(printed(name) for name in dict.fromkeys(options.column or [column.name for column in columns]))
-    told = f"Written to {printed(options.output)}, from the names of the columns: {taken}."
+    source = "dictionary of the file" if office and any(column.type for column in columns) else "names of the columns"
+    told = f"Written to {printed(options.output)}, from the {source}: {taken}."
     return f"{told}\nFill in what is marked; dp-designer design {printed(options.output)} names what is left.", data
 
 

@@ -43,6 +43,7 @@ ADDS = {
     "plot": "pictures (--plot)",
     "parquet": "Parquet files",
     "xlsx": "tables of a release as an Excel workbook",
+    "files": "records of SPSS, Stata, SAS and Excel",
     "progress": "progress bars",
     "tables": "releases from tables of records (--table), by Ibis and DuckDB",
     "spark": "the same tables on Spark; needs Java as well",
@@ -57,6 +58,7 @@ MODULES = {
     "ibis-framework": "ibis",
     "Jinja2": "jinja2",
     "PyYAML": "yaml",
+    "python-calamine": "python_calamine",
 }
 BUILT_OTHERWISE = {"pycddlib-standalone": "pycddlib"}  # the same module, from another distribution
 OLDEST_JAVA = 17

@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 import glob
 import io
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from designer.base.published_margins import PublishedSums
 from designer.certificate import frozen as facts
 from designer.certificate.frozen import FrozenMechanism, Released
 from designer.certificate.guarantee import Guarantee
-from designer.cli.check_command import add_marks
+from designer.cli.check_command import add_marks, stated_reading
 from designer.cli.ledger_options import add_recording_options, recorded, recorded_lines
 from designer.cli.options import add_full, add_output, check_output, loaded, release_and_signer
 from designer.cli.signing_commands import add_sign_options, given_key, signed_line, signing_key
@@ -40,6 +40,7 @@ from designer.files.data_files import (
     require_readable_histogram,
     require_records_file,
 )
+from designer.files.office_files import RECORD_FILES, as_parquet, is_office_file
 from designer.files.published_table import DIGITS
 from designer.files.releases import read_release
 from designer.files.signatures import SigningKey, sign_file
@@ -47,6 +48,7 @@ from designer.files.table_files import TableOptions, negative_words, write_table
 from designer.files.table_writers import FORMATS
 from designer.mechanism.caution_lines import cautions
 from designer.problem.histogram import REFUSE, Counts, Unlisted
+from designer.problem.reading import UNSAID, Reading
 from designer.relations.records.row_unit import RowUnit
 
 if TYPE_CHECKING:
@@ -193,7 +195,9 @@ def _printed(options: argparse.Namespace) -> tuple[str, Any]:
     tables = released.answer_tables()
     if options.json:
         return "", {"fingerprint": released.fingerprint, "intervals": interval_data(tables, level)}
-    return "\n".join(answer_lines(tables, mechanism.about.unit, level=level, simultaneous=options.together)), None
+    about = mechanism.about
+    lines = answer_lines(tables, about.unit, level=level, simultaneous=options.together, label=about.records.label)
+    return "\n".join(lines), None
 
 
 def _written(options: argparse.Namespace) -> tuple[str, Any]:
@@ -278,7 +282,10 @@ def _released(
     mechanism: Any, queries: StatisticalQueries, records: Callable[[], Any], row: RowUnit, stated: Guarantee
 ) -> Released:
     """Counts of what the functions tell apart, and the release from them."""
-    released: Released = replace(mechanism.release(queries.histogram(records())), guarantee=stated, row=row)
+    counting = mechanism.described(
+        replace(mechanism.about, records=UNSAID)
+    )  # whose rows count was settled before they were counted
+    released: Released = replace(counting.release(queries.histogram(records())), guarantee=stated, row=row)
     return released
 
 
@@ -318,7 +325,7 @@ def _add_data_options(made: argparse.ArgumentParser) -> None:
         "--histogram", type=Path, help="counts with the columns that name their elements (CSV, Parquet), or in order (NPY)"
     )
     made.add_argument("--column", help="the column of the histogram file that holds the counts")
-    made.add_argument("--table", type=Path, help="records instead of counts (CSV, Parquet; needs DuckDB)")
+    made.add_argument("--table", type=Path, help=f"records instead of counts ({', '.join(RECORD_FILES)}; needs DuckDB)")
     add_counting_option(made)
     made.add_argument("--entity", help="protect whole entities: the column of the records that tells whose they are")
     made.add_argument("--rows-per-entity", type=int, help="how many records of each entity count")
@@ -333,9 +340,11 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         check_output(options, inputs)
     mechanism = loaded(options)
     asked, key = asked_tables(options, mechanism, inputs), given_key(options) if options.folder else signing_key(options)
-    ready, release = _releasing(mechanism, options)
+    reading = stated_reading(options, mechanism.about.records)
     told = _how_numbers_were_read(options, mechanism)
-    released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, ready, release, key)
+    with _file_of_the_engine(options, mechanism, reading):
+        ready, release = _releasing(mechanism, options)
+        released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, ready, release, key)
     private = privacy_line(mechanism, rows_per_entity=options.rows_per_entity)
     if asked is not None:
         written = save_tables(options, mechanism, released, data, asked, key, inputs)
@@ -367,6 +376,40 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         else ["Not saved: give -o RELEASE.json to keep a release; the budget is spent either way."]
     )
     return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *saved, *signed_line(options, key)]), data
+
+
+@contextmanager
+def _file_of_the_engine(options: argparse.Namespace, mechanism: FrozenMechanism, reading: Reading) -> Iterator[None]:
+    """A file that the engine reads in the place of one that it does not, or whose values are read as others."""
+    path, changing = options.table, reading.changing
+    columns = _columns_of(mechanism, options) if path is not None and (changing or is_office_file(path)) else []
+    if path is None or not (is_office_file(path) or any(columns is None or name in columns for name in changing)):
+        yield
+        return
+    numbers, whole = getattr(mechanism, "numbers", ()), getattr(mechanism, "counted_keys", ())
+    refusing = _rule_of(mechanism) == REFUSE
+    with as_parquet(path, columns, reading, numbers=numbers, whole=whole, refusing=refusing) as options.table:
+        try:
+            yield
+        finally:
+            options.table = path
+
+
+def _columns_of(mechanism: FrozenMechanism, options: argparse.Namespace) -> list[str] | None:
+    """The columns of records that are needed; None where all may be."""
+    from designer.tables.plan import TablePlan
+
+    if options.counted_by is not None:
+        return None
+    if isinstance(mechanism, TablePlan):
+        named: Sequence[str] = mechanism.columns
+    elif (keys := getattr(getattr(mechanism, "workload", None), "keys", None)) is not None:
+        named = keys.columns
+    elif (domain := getattr(getattr(mechanism, "workload", None), "domain", None)) is not None:
+        named = domain.attributes
+    else:
+        return None
+    return [*named, *([options.entity] if options.entity is not None and options.entity not in named else [])]
 
 
 def _rule_of(mechanism: FrozenMechanism) -> Unlisted:

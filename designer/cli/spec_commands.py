@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from designer.accounts.composition.privacy_in_words import asked_words, cost_words, privacy_line
 from designer.accounts.store import is_ledger
-from designer.base.display import printed
+from designer.base.display import counted, printed
 from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.base.json_text import plain
 from designer.certificate.frozen import FrozenMechanism, certificate_words, to_spec
@@ -30,6 +30,7 @@ from designer.files.releases import verify_release
 from designer.files.signatures import SignedBy
 from designer.mechanism.caution_lines import cautions
 from designer.mechanism.interface import spent_deltas
+from designer.problem.reading import Reading
 
 if TYPE_CHECKING:
     from designer.audit.verdict import DeepVerdict
@@ -207,7 +208,8 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
         refuse_signer(options)
         file = read_request(options.file)
         drawn = _drawn(file, options)
-        data = {"title": file.title, **file.description(), **_budgets(file), **({"drawn to": str(drawn)} if drawn else {})}
+        data = {"title": file.title, **file.description(), **_budgets(file), **_entity(file.about.records)}
+        data |= {"drawn to": str(drawn)} if drawn else {}
         width = max(map(len, data)) + 2
         return "\n".join(f"{key:{width}}{printed(value)}" for key, value in data.items()), data
     if options.output:
@@ -216,6 +218,14 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
 
     mechanism = loaded(options)
     return f"{summary(mechanism)}\n{privacy_line(mechanism)}", to_spec(mechanism)
+
+
+def _entity(records: Reading) -> dict[str, str]:
+    """Whose records are protected together."""
+    if records.entity is None or records.rows_per_entity is None:
+        return {}
+    rows = counted(records.rows_per_entity, "record")
+    return {"entity": f"{records.entity}, of which at most {rows} count; dp-designer design states the privacy of an entity"}
 
 
 def _budgets(file: ProblemFile) -> dict[str, str]:

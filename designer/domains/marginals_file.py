@@ -37,6 +37,7 @@ from designer.domains.mechanism import Protection
 from designer.domains.problem import MarginalProblem
 from designer.files.data_files import read_table
 from designer.problem.domain import Domain
+from designer.problem.reading import ATTRIBUTE
 from designer.problem_file.forms import ProblemFile, Reader, require_form
 from designer.problem_file.keys import BY_ATTRIBUTE, EPSILON, FILE, SCALARS, SUBSETS
 from designer.problem_file.linear_forms import TARGETS
@@ -52,7 +53,7 @@ PUBLIC = noted(
 )
 DOMAIN = noted(
     "Attributes: the values of each, how many (0, 1, ..), or the public table that lists them.",
-    {"type": "object", "minProperties": 1, "additionalProperties": either(SCALARS, COUNT, PUBLIC)},
+    {"type": "object", "minProperties": 1, "additionalProperties": either(SCALARS, COUNT, PUBLIC, ATTRIBUTE)},
 )
 WORKLOAD = either(
     record(

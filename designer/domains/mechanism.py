@@ -376,7 +376,7 @@ class DomainMechanism(FrozenMechanism, Generic[R, S]):
     ) -> None:
         """See `FrozenMechanism.check`: the data that `release` takes."""
         super().check(data)
-        row = row_unit_of(unit, entity, rows_per_entity)
+        row = row_unit_of(unit, entity, rows_per_entity, self.about.records)
         require_form(self._counted, data, row, self.guarantee_for, **self._taken)
 
     def release(
@@ -395,7 +395,7 @@ class DomainMechanism(FrozenMechanism, Generic[R, S]):
         and how many rows of each of its values count. The guarantee of the release states both. `InvalidProblem` for counts
         that are no tables, and wherever `check` refuses.
         """
-        row = row_unit_of(unit, entity, rows_per_entity)
+        row = row_unit_of(unit, entity, rows_per_entity, self.about.records)
         stated, count_tables = hides_data_in_errors(reading)(self._counted, data, row, self.guarantee_for, **self._taken)
         released = self._released(count_tables)
         if stated is None:

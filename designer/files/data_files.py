@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -301,15 +301,21 @@ def _parquet_matrix(path: Path) -> Floats:
 
 
 LONGEST = 2**20  # bytes of a line of names
-NUMBERS = ("int", "uint", "float", "double", "halffloat", "decimal")
+NUMBERS = ("int", "uint", "float", "double", "halffloat", "decimal", "number")
 
 
 @dataclass(frozen=True)
 class FileColumn:
-    """A column of a file: its name, and its type as a Parquet file states it; nothing for CSV files, which state none."""
+    """A column of a file: its name, and its type as a Parquet file or a dictionary states it, nothing for CSV files.
+
+    label, labels, missing: of a dictionary, what the column is called, its codes with their labels, and what is missing.
+    """
 
     name: str
     type: str = ""
+    label: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    missing: tuple[Any, ...] = ()
 
     @property
     def is_number(self) -> bool:

@@ -114,6 +114,7 @@ class ReportFile(ProblemFile):
     """A channel to be made."""
 
     kind = "own_report"
+    from_records = False
     note = "A report that each person draws alone, with no trusted party."
     reader = ReportReader
     choices = ("family",)

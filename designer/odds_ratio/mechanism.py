@@ -165,7 +165,7 @@ class OddsRatioTest(FrozenMechanism):
     ) -> None:
         """See `FrozenMechanism.check`: a table of two by two counts with these margins."""
         super().check(data)
-        require_no_rows(row_unit_of(unit, entity, rows_per_entity))
+        require_no_rows(row_unit_of(unit, entity, rows_per_entity, self.about.records))
         first_cell(_table(data), self.margins)
 
     @hides_data_in_errors
@@ -177,7 +177,7 @@ class OddsRatioTest(FrozenMechanism):
         data: the counts ((x11, x12), (x21, x22)), or `Counts` of the four of them, row by row. unit, entity, rows_per_entity:
         None, since counts have no rows.
         """
-        require_no_rows(row_unit_of(unit, entity, rows_per_entity))
+        require_no_rows(row_unit_of(unit, entity, rows_per_entity, self.about.records))
         first = first_cell(_table(data), self.margins)
         return self._release_of(first * 2**self.exponent + int(self.law.draw(1, self.exponent, self._release_entropy())[0]))
 

@@ -111,6 +111,7 @@ class OddsRatioFile(ProblemFile):
     """A problem file for a test. problem: the margins. options: adjacency, noise and exponent, where the file has them."""
 
     kind = "odds_ratio_test"
+    from_records = False
     note = "The private test of the odds ratio of a 2x2 table with public margins."
     reader = OddsRatioReader
     problem: Margins

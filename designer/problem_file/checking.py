@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -18,11 +18,14 @@ from designer.base.errors import InvalidProblem
 from designer.base.frames import columns_of
 from designer.base.labels import EXACT, Labels, is_missing, listed_label, number_of, texts_of, values_of
 from designer.files.data_files import parquet_columns
+from designer.files.office_files import cells_of, column_names, dictionary_of, is_office_file, marks_of, notes_on
 from designer.problem.histogram import OTHERS, REFUSE, WORDS
+from designer.problem.reading import ColumnReading, Reading
 from designer.problem_file.forms import ProblemFile
 from designer.problem_file.kinds import read_request
 from designer.problem_file.sections import ExpectedValues
 from designer.relations.records.csv_rows import Marks, batches, header
+from designer.relations.records.row_unit import entity_of
 from designer.relations.records.values import python_number
 
 CONFIDENTIAL = (
@@ -58,13 +61,14 @@ class DataIssue:
     what: str
     rows: int
     values: tuple[tuple[str, int], ...] = ()
+    first: int | None = None  # of the records, from 1 on
 
     def lines(self) -> list[str]:
         """For the terminal."""
         listed = [f"    {value}: {rows:,}" for value, rows in self.values[:SHOWN]]
         rest = len(self.values) - SHOWN
         return [
-            f"{printed(self.where)}: {self.what}: {self.rows:,}",
+            f"{printed(self.where)}: {self.what}: {self.rows:,}{f'; the first is record {self.first:,}' if self.first else ''}",
             *listed,
             *([f"    and {rest:,} more"] if rest > 0 else []),
         ]
@@ -108,9 +112,9 @@ def check_records(
     *,
     entity: str | None = None,
     rows_per_entity: int | None = None,
-    delimiter: str = ",",
-    decimal: str = ".",
-    thousands: str = "",
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
 ) -> RecordsReport:
     """Check records that a problem file asks about. It finds values that are not listed or missing, numbers that are unreadable
     or beyond their bounds, and entities with more rows than count.
@@ -121,18 +125,21 @@ def check_records(
     Parameters
     ----------
     problem : the path of a problem file, or what `read_request` made of it.
-    data : the path of a CSV or Parquet file, a data frame, a mapping of columns, or an Ibis table.
-    entity : the column that says whose row it is, as for a release.
+    data : the path of a file of records, a data frame, a mapping of columns, or an Ibis table.
+    entity : the column that says whose row it is, as for a release; that of [records] where nothing is said.
     rows_per_entity : how many rows of each entity count; 1 where no number is given.
-    delimiter, decimal, thousands : of a CSV file.
+    delimiter, decimal, thousands : of a CSV file; those of [records] where nothing is said.
     """
     request = problem if isinstance(problem, ProblemFile) else read_request(problem)
-    listing = request.listing()
+    listing, reading = request.listing(), request.about.records
+    entity, rows_per_entity = entity_of(entity, rows_per_entity, reading)
+    given: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "thousands": thousands}
+    reading = replace(reading, **{name: mark for name, mark in given.items() if mark is not None})
     needed = (*listing.columns, *([] if entity is None or entity in listing.columns else [entity]))
-    columns = _columns(data, needed, Marks(delimiter, decimal, thousands), listing.compared)
+    columns = _columns(data, needed, reading, listing.compared)
     rows = len(next(iter(columns.values()), ()))
     found = [*_of_values(listing, columns), *_of_groups(listing, columns), *_of_numbers(listing, columns)]
-    notes = []
+    notes = [*_notes(data, reading, listing), *_decimal_note(columns, listing.numbers, reading)]
     if entity is None:
         notes.append("Rows of one person: not looked at; name the column that tells whose they are (--entity).")
         if rows_per_entity is not None:
@@ -216,14 +223,13 @@ def _placed(where: str, what: str, rows: Mapping[str, Sequence[int]]) -> Iterato
         yield DataIssue(where, what, sum(map(len, rows.values())), values)
 
 
-def _columns(data: Any, needed: Sequence[str], marks: Marks, numbers: Sequence[str]) -> Columns:
+def _columns(data: Any, needed: Sequence[str], reading: Reading, numbers: Sequence[str]) -> Columns:
     """The columns that are looked at; of a CSV file as texts, None where they are empty, numbers read."""
     if isinstance(data, (str, Path)):
         path = Path(data)
-        if path.suffix not in (".csv", ".parquet") or not path.is_file():
-            raise InvalidProblem(f"{path}: is no .csv or .parquet file that is there; give the file that holds the records.")
-        if path.suffix == ".csv":
-            return _of_csv(path, needed, marks, numbers)
+        _require(needed, column_names(path, reading))
+        if is_office_file(path) or path.suffix == ".csv" or any(name in reading.changing for name in needed):
+            return _of_file(path, needed, reading, numbers)
         held: Any = parquet_columns(path)
     else:
         held = data.to_pyarrow() if hasattr(data, "to_pyarrow") else data
@@ -247,21 +253,53 @@ def _readable(value: object) -> object:
     return number if number is not None else value if value is None else listed_label(value)
 
 
-def _of_csv(path: Path, needed: Sequence[str], marks: Marks, numbers: Sequence[str]) -> Columns:
-    names = header(path, marks.delimiter)
-    _require(needed, names)
+def _of_file(path: Path, needed: Sequence[str], reading: Reading, numbers: Sequence[str]) -> Columns:
     found: dict[str, list[object]] = {name: [] for name in needed}
-    for batch in batches(path, marks.delimiter, len(names)):
+    for batch in cells_of(path, needed, reading, [name for name in numbers if name in needed]):
         for name in needed:
-            cells = batch[names.index(name)]
-            found[name] += (_number(cell, marks) for cell in cells) if name in numbers else (cell or None for cell in cells)
+            found[name] += batch[name]
     return found
 
 
-def _number(cell: str, marks: Marks) -> object:
-    """A cell of a column of numbers: a float, None where it is empty, its text where it cannot be read."""
-    value = marks.number(cell) if cell.strip() else None
-    return cell if value is None and cell.strip() else None if is_missing(value) else value
+def _decimal_note(columns: Columns, numbers: Iterable[str], reading: Reading) -> list[str]:
+    """Where numbers that cannot be read are numbers with the other decimal mark."""
+    other = "," if marks_of(reading).decimal == "." else "."
+    marks = Marks(";", other)
+    texts = ((name, value) for name in numbers for value in columns[name] if isinstance(value, str))
+    found = next((name for name, value in texts if marks.number(value) is not None), None)
+    return (
+        [f'{printed(found)}: has numbers with the decimal mark {other!r}; say [records] decimal = "{other}".'] if found else []
+    )
+
+
+def _notes(data: Any, reading: Reading, listing: ExpectedValues) -> list[str]:
+    """What is to be known of a workbook, and where the dictionary of a file and the problem file differ."""
+    if not isinstance(data, (str, Path)) or not is_office_file(path := Path(data)):
+        return []
+    told = list(notes_on(path, reading))
+    for variable in dictionary_of(path, reading):
+        name, own = variable.name, reading.columns.get(variable.name, ColumnReading())
+        if name not in listing.columns or isinstance(own.bins, tuple):
+            continue
+        known = listing.values.get(name)
+        if twice := [text for text, times in Counter(variable.labels.values()).items() if times > 1]:
+            told.append(
+                f"{printed(name)}: the file has the label {shown(twice[0])} for several codes; codes are read, never labels."
+            )
+        for code, text in variable.labels.items():
+            if code in own.labels and own.labels[code] != text:
+                told.append(
+                    f"Warning: {printed(name)}: {shown(code)} is {shown(text)} in the file and {shown(own.labels[code])} in "
+                    "the problem file; if they mean different things, correct the problem file and design anew."
+                )
+        if known is not None and (beyond := [c for c in variable.labels if c not in known and not own.is_missing(c)]):
+            told.append(f"{printed(name)}: codes with a label in the file that are not listed here: {shown(beyond)}.")
+        if name in listing.numbers and (open_ := [code for code in variable.missing if code not in own.missing_codes]):
+            told.append(
+                f"Warning: {printed(name)}: the file declares {shown(open_)} missing, and the problem file does not: they are "
+                "read as numbers."
+            )
+    return told
 
 
 def _require(needed: Sequence[str], names: Sequence[str]) -> None:
@@ -277,7 +315,9 @@ def _of_values(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]
         yield from _missing(name, held.pop(None, 0))
         yield from _blurred(name, columns[name])
         if held:
-            yield DataIssue(name, "rows with a value that is not listed", sum(held.values()), _quoted(held, values))
+            unlisted = (known is None and not is_missing(value) for value, known in zip(columns[name], names, strict=True))
+            first = 1 + list(unlisted).index(True)
+            yield DataIssue(name, "rows with a value that is not listed", sum(held.values()), _quoted(held, values), first)
     for universe in listing.universes:
         assert universe.keys is not None
         own = universe.names([columns[name] for name in universe.keys.columns])
@@ -311,7 +351,8 @@ def _of_numbers(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue
         texts = Counter(value for value in columns[name] if isinstance(value, str))
         if texts:
             what = f"numbers that cannot be read{consequence}"
-            yield DataIssue(name, what, sum(texts.values()), _quoted(texts, ()))
+            first = 1 + next(place for place, value in enumerate(columns[name]) if isinstance(value, str))
+            yield DataIssue(name, what, sum(texts.values()), _quoted(texts, ()), first)
         yield from _missing(name, sum(value is None for value in columns[name]), NO_NUMBER)
         known = [value for value in columns[name] if value is not None and not isinstance(value, str)]
         numbers = [value for value in (python_number(value, name) for value in known) if value is not None]

@@ -24,7 +24,9 @@ from designer.certificate.guarantee import ALL, NOTES, NOTHING, UNITS, About
 from designer.designing.dispatch import design
 from designer.designing.printouts import optimality_lines
 from designer.mechanism.caution_lines import cautions
-from designer.problem.histogram import IN_FILES
+from designer.problem.histogram import IN_FILES, OTHERS
+from designer.problem.reading import ATTRIBUTE_KEYS, UNSAID, ColumnReading, Reading, require_known
+from designer.problem.reading import SECTIONS as READINGS
 from designer.problem.targets import Targets
 from designer.problem_file.sections import Choices, ExpectedValues, Outcome, Sections, naming, require_filled
 
@@ -350,6 +352,10 @@ RULES: Mapping[str, Callable[[Schema, Any, Keys], None]] = {
 # title = "Commuters by district"
 # [about]  data = "register of residents", period = 2024 | 2024-01-31 | [2024-01-01, 2024-12-31] | "winter of 2024"
 #          publisher, contact, record = "one resident", units = "persons" | {north = "persons", share = "percent"}
+#
+# How records are read: entity = "household", rows_per_entity = 2, delimiter, decimal, thousands, sheet in [records]; for each
+# column [columns.age] bins = [0, 15, 65] | "month" | "year", labels = {"1" = "Employed"}, missing = [98, [-inf, -1]].
+# An attribute of [domain] says the same in its place: emp = { labels = {..} }, day = { bins = "year", values = [2025, 2026] }.
 
 
 POINT_IN_TIME = either(text(), whole())
@@ -385,8 +391,42 @@ def with_dates_written(given: Any, key: str = "") -> Any:
     return given
 
 
-def about_of(data: Mapping[str, Any]) -> About:
-    """What a file of the right form says about itself."""
+def with_values_of_domain(data: Mapping[str, Any]) -> tuple[dict[str, Any], Reading]:
+    """A file whose attributes of [domain] list their values, and how its records are read: [records], [columns], and what these
+    attributes said of bins, labels and missing values."""
+    columns, domain = dict(data.get("columns", {})), data.get("domain", {})
+    if not isinstance(domain, dict):
+        return dict(data), Reading.of(data.get("records", {}), "[records]")
+    listed = {}
+    for name, own in domain.items():
+        where = f"[domain.{name}]"
+        listed[name] = own
+        if isinstance(own, dict) and "table" not in own:
+            if name in columns:
+                raise InvalidProblem(f"{where}: [columns.{name}] says how it is read, too; say it in one place.")
+            columns[name] = {key: value for key, value in own.items() if key != "values"}
+            require_known(own, ATTRIBUTE_KEYS, where)
+            listed[name] = own.get("values", list(ColumnReading.of(columns[name], where).values))
+            if not listed[name]:
+                raise InvalidProblem(f"{where} values: are missing; list them, or give bins or labels.")
+    reading = Reading.of({**data.get("records", {}), **({"columns": columns} if columns else {})}, "[records]")
+    for name, own in listed.items():
+        column = reading.columns.get(name, ColumnReading())
+        values = list(map(listed_label, own)) if isinstance(own, list) else []
+        for value in values:
+            if column.is_missing(value):
+                raise InvalidProblem(f"[domain] {name}: {shown(value)} is listed and missing; it is one of the two.")
+        known = column.values if isinstance(column.bins, tuple) else values
+        if unknown := [value for value in [*values, *column.labels] if values and value not in known and value != OTHERS]:
+            other = (
+                "a label, and no value" if isinstance(column.bins, str | None) else f"none of the bins {list(column.values)}"
+            )
+            raise InvalidProblem(f"[domain] {name}: {shown(unknown[0])} is {other}; list each value, and no other.")
+    return {**data, "domain": listed} if listed else dict(data), reading
+
+
+def about_of(data: Mapping[str, Any], reading: Reading = UNSAID) -> About:
+    """What a file of the right form says about itself, and how it reads its records."""
     said = dict(data.get("about", {}))
     if "period" in said:
         given = said["period"]
@@ -394,6 +434,7 @@ def about_of(data: Mapping[str, Any]) -> About:
     if isinstance(said.get("units"), str):
         said["units"] = {ALL: said["units"]}
     said = {**({"title": printed(data["title"])} if data.get("title") else {}), **said}
+    said |= {"records": reading} if reading else {}
     return About.from_dict(said) if said else About()
 
 
@@ -403,6 +444,7 @@ HEADING: Mapping[str, Fragment] = {
     "title": noted("What the file is about, in a few words.", text()),
     "about": ABOUT,
     **IN_FILES,
+    **READINGS,
 }
 
 
@@ -442,9 +484,9 @@ class ProblemFile(ABC):
     """A problem file that was read. Each kind of such files is a class: its form, its reader, and how its mechanism is made.
 
     kind: its name in the closed list of kinds. note: a sentence that says what such a file is for. choices: the names of those
-    `Choices` that it takes. explored: may it be designed at other budgets? files: those that were read, the problem file first.
-    problem: what is asked. family, options, targets: how it is designed, and how accurate the answers must be. about: what the
-    file says about itself, which goes with what is made of it.
+    `Choices` that it takes. explored: may it be designed at other budgets? from_records: is it released from records? files:
+    those that were read, the problem file first. problem: what is asked. family, options, targets: how it is designed, and how
+    accurate the answers must be. about: what the file says about itself, which goes with what is made of it.
     """
 
     kind: ClassVar[str]
@@ -452,6 +494,7 @@ class ProblemFile(ABC):
     reader: ClassVar[type[Reader]]
     choices: ClassVar[tuple[str, ...]] = ()
     explored: ClassVar[bool] = False
+    from_records: ClassVar[bool] = True
     title: str
     files: tuple[Path, ...]
     problem: Any
@@ -472,12 +515,22 @@ class ProblemFile(ABC):
         require_filled(path, data)
         with naming(path):
             require_form(path, record({}, HEADING), {key: written[key] for key in HEADING if key in written})
+            written, reading = with_values_of_domain(written)
+            if reading and not cls.from_records:
+                raise cls.without_records()
             reader = cls.reader(path, written)
             reader.require(cls)
             own: type[Self] = reader.class_of_file(cls)
             reader = reader if own is cls else own.reader(path, written)
             asked, title = reader.read(), str(written.get("title", path.stem))
-            return own(title=title, files=reader.read_files(), about=about_of(written), **asked)
+            return own(title=title, files=reader.read_files(), about=about_of(written, reading), **asked)
+
+    @classmethod
+    def without_records(cls) -> InvalidProblem:
+        """The refusal of what says how records are read; for the caller to raise."""
+        return InvalidProblem(
+            f"[records], [columns]: do not go with kind {cls.kind!r}, which reads no file of records; leave them out."
+        )
 
     @classmethod
     def whole(cls, form: Schema | None = None) -> Schema:

@@ -26,6 +26,7 @@ from designer.base.schema import (
     whole,
 )
 from designer.designing.family import StrategyRows
+from designer.problem.reading import ATTRIBUTE
 from designer.problem_file.keys import COLUMNS, FILE, SCALARS, WEIGHTS, Field, section_of
 from designer.relations.problem import LOSSES, NOTIONS, Problem
 from solvers.work import EFFORTS
@@ -35,7 +36,7 @@ ELEMENTS = section_of(
 )
 DOMAIN: Schema = noted(
     "Attributes: the values of each, or how many.",
-    {"type": "object", "minProperties": 1, "additionalProperties": either(SCALARS, COUNT)},
+    {"type": "object", "minProperties": 1, "additionalProperties": either(SCALARS, COUNT, ATTRIBUTE)},
 )
 DELTA_WITH_ITS_NOTION: dict[str, Any] = {
     "if": {"properties": {"notion": exactly("approximate")}, "required": ["notion"]},

@@ -15,11 +15,12 @@ from designer.base.display import printed
 from designer.base.errors import InvalidProblem
 from designer.files.data_files import FileColumn
 from designer.limits import MOST_TYPED
+from designer.problem.reading import UNSAID, Reading
 from designer.problem_file.forms import DEFAULT
 from designer.problem_file.sections import MARK, key
 
 HEAD = """\
-# A starting file for dp-designer. It was made of the names of the columns alone: no row of the data was read, and nothing here
+# A starting file for dp-designer. It was made of the {source}: no row of the data was read, and nothing here
 # may be chosen by looking at the rows. Whatever begins with "{mark}" is yours to say, from public knowledge such as a code
 # book; `dp-designer design` names the places that are left. Lines that begin with # are comments; delete what you do not need.
 {kind}title = {title}
@@ -40,7 +41,8 @@ UNLISTED = """
 DOMAIN = """
 # What a record can be: the public values of each column, those of the code book and not those that the file happens to hold
 # (a value that only some record has would tell of it). Every combination is a cell. Whole numbers from 0 may be given by how
-# many there are: age = 120. Group numbers such as incomes into ranges first, and delete the columns that are not asked about.
+# many there are: age = 120. Numbers and days in groups: age = {{ bins = [0, 15, 25, 65] }}, and
+# day = {{ bins = "year", values = [2025, 2026] }}. Delete the columns that are not asked about.
 [domain]
 {values}
 """
@@ -66,6 +68,16 @@ TARGETS = """
 # How accurate the answers must be, for all alike or by name; `dp-designer budget` finds the least budget for it.
 # [targets]
 # standard_error = 50
+"""
+SAID_BY_DICTIONARY = """
+# The labels and missing codes below are a proposal, copied from the dictionary of the file. Somebody may have edited it after
+# looking at the records. So decide of each line whether it was public before: the codes (a code that only some record has tells
+# of it; one that no record has must stay), the labels, and which codes are missing. A code that the file declares missing is a
+# category here; to count it as an empty cell, write it into `missing = [..]` beside `labels`, and not among the values.
+"""
+SHEET = """
+[records]
+sheet = {sheet}
 """
 BUDGET = "a positive number, such as 0.5"
 
@@ -97,16 +109,24 @@ class Start:
     def domain(self) -> str:
         """[domain] with a place for the values of each column."""
         values = [
-            f"{key(column.name)} = [{left(f'the public values of {column.name}')}]"
-            + (f"  # {column.type}" if column.type else "")
+            f"{key(column.name)} = {_proposed(column)}"
+            + (f"  # {told}" if (told := printed(column.label or column.type)) else "")
             for column in self.categories
         ]
         rest = [
-            f"# {printed(column.name)} holds numbers: group them into ranges to make an attribute of them"
+            f"# {printed(column.name)} holds numbers: {{ bins = [..] }} makes an attribute of them"
             for column in self.columns
             if column.name in self.numbers
         ]
-        return DOMAIN.format(values="\n".join([*values, *rest]))
+        missing = [
+            f"# The file declares missing codes of {printed(c.name)}: {_declared(c)}" for c in self.categories if c.missing
+        ]
+        return self.proposal + DOMAIN.format(values="\n".join([*values, *missing, *rest]))
+
+    @property
+    def proposal(self) -> str:
+        """What an office has to decide about what a dictionary says; nothing where it says nothing."""
+        return SAID_BY_DICTIONARY if any(column.labels or column.missing for column in self.columns) else ""
 
     @property
     def tables(self) -> str:
@@ -117,6 +137,35 @@ class Start:
         """[relation] with a place for the budget of each column."""
         places = (f"{key(column.name)} = {left(BUDGET)}" for column in self.categories)
         return BY_ATTRIBUTE.format(budgets=", ".join(places))
+
+
+def _proposed(column: FileColumn) -> str:
+    """The values of an attribute: what a dictionary lists, or a place for them."""
+    if not column.labels:
+        return f"[{left(f'the public values of {column.name}')}]"
+    return f"{{ values = [{', '.join(map(_quoted, column.labels))}], {_labels(column)} }}".replace(",  }", " }")
+
+
+def _labels(column: FileColumn) -> str:
+    """The labels of a dictionary; those that several codes have with the code behind them, since each is of one code."""
+    texts = [printed(text) for text in column.labels.values()]
+    named = {
+        code: text if texts.count(text) == 1 else f"{text} ({code})"
+        for code, text in zip(column.labels, texts, strict=True)
+        if text
+    }
+    inner = ", ".join(f"{_quoted(code)} = {_quoted(text)}" for code, text in named.items())
+    return f"labels = {{ {inner} }}" if named else ""
+
+
+def _declared(column: FileColumn) -> str:
+    """The missing codes of a dictionary, as TOML writes them."""
+    written = (f"[{own[0]}, {own[1]}]" if isinstance(own, tuple) else _quoted(own) for own in column.missing)
+    return f"[{', '.join(written)}]"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 EVERYBODY_LEFT = EVERYBODY.format(epsilon=left(BUDGET))
@@ -155,7 +204,7 @@ tables = [{start.tables}]
 
 
 def _table_plan(start: Start) -> str:
-    groups = "".join(_group(column) for column in start.categories)
+    groups = start.proposal + "".join(_group(column) for column in start.categories)
     sums = "".join(_sum(column) for column in start.columns if column.name in start.numbers)
     return f"""
 # Counts and sums of records by group, run where the records live. The groups are public; others = true adds one for all records
@@ -166,10 +215,12 @@ def _table_plan(start: Start) -> str:
 
 
 def _group(column: FileColumn) -> str:
-    return f"""
+    labels, codes = _labels(column), ", ".join(map(_quoted, column.labels))
+    named = f"\n[columns.{key(column.name)}]\n{labels}\n" if labels else ""
+    return f"""{named}
 [groups.{key(column.name)}]
 columns = [{names_of([column])}]
-keys = [{left(f"the public labels of {column.name}")}]
+keys = [{codes or left(f"the public labels of {column.name}")}]
 others = true
 
 [queries.{key(f"records by {column.name}")}]
@@ -180,7 +231,8 @@ variance = {left("the variance of the noise: 100 for a standard error of 10")}
 
 
 def _sum(column: FileColumn) -> str:
-    return f"""
+    missing = f"\n[columns.{key(column.name)}]\nmissing = {_declared(column)}\n" if column.missing else ""
+    return f"""{missing}
 # Values are rounded to multiples of step and cut to public bounds; lower must not be above 0.
 [measures.{key(column.name)}]
 column = {names_of([column])}
@@ -299,10 +351,15 @@ STARTS: Mapping[str, Callable[[Start], str]] = {
 
 
 def starting_file(
-    columns: Sequence[FileColumn], title: str, kind: str = DEFAULT, numbers: Sequence[str] = (), only: Sequence[str] = ()
+    columns: Sequence[FileColumn],
+    title: str,
+    kind: str = DEFAULT,
+    numbers: Sequence[str] = (),
+    only: Sequence[str] = (),
+    reading: Reading = UNSAID,
 ) -> str:
     """The text of a starting file of a kind. numbers: columns that hold numbers, beside those that the file says; only: those
-    that are asked about, all if none are named."""
+    that are asked about, all if none are named. reading: how the file is to be read."""
     if kind not in STARTS:
         raise InvalidProblem(f"--kind: {shown(kind)} is unknown; {meant(kind, STARTS)}use one of {list(STARTS)}.", value=kind)
     known = [column.name for column in columns]
@@ -321,8 +378,12 @@ def starting_file(
     found = frozenset(column.name for column in kept if column.is_number or column.name in numbers)
     named = "" if kind == DEFAULT else f"kind = {json.dumps(kind)}\n"
     rule = "" if kind == "odds_ratio_test" else UNLISTED
-    head = HEAD.format(mark=MARK, kind=named, title=json.dumps(printed(title), ensure_ascii=False), unlisted=rule)
-    return head + STARTS[kind](Start(title, kept, found))
+    source = "dictionary of the file alone" if any(column.labels for column in kept) else "names of the columns alone"
+    head = HEAD.format(
+        source=source, mark=MARK, kind=named, title=json.dumps(printed(title), ensure_ascii=False), unlisted=rule
+    )
+    sheet = SHEET.format(sheet=_quoted(reading.sheet)) if reading.sheet else ""
+    return head + sheet + STARTS[kind](Start(title, kept, found))
 
 
 # Seven questions that end in a problem file: the one table of them, for the terminal, the page and the tests.

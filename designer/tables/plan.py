@@ -330,7 +330,9 @@ class TablePlan(FrozenMechanism):
     ) -> None:
         """See `FrozenMechanism.check`: a table of records, with the options of `release`."""
         super().check(data)
-        require_there(self.columns, row_unit_of(unit, entity, rows_per_entity).present(_records(data), self.columns))
+        require_there(
+            self.columns, row_unit_of(unit, entity, rows_per_entity, self.about.records).present(_records(data), self.columns)
+        )
 
     @hides_data_in_errors
     def release(
@@ -344,7 +346,7 @@ class TablePlan(FrozenMechanism):
         rest are left out by a rule that looks at the rows of that entity alone. The guarantee of the release states both.
         """
         self.check(data, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
-        row = row_unit_of(unit, entity, rows_per_entity)
+        row = row_unit_of(unit, entity, rows_per_entity, self.about.records)
         stated, exact = self.guarantee_for(row), self._exact(data, row)
         answers = noisy_answers(self.queries, self.noisy, exact, self._release_entropy())
         row = row.with_left_out(_records(data), facts.rate_of_left_out(self))
@@ -362,7 +364,7 @@ class TablePlan(FrozenMechanism):
         rows_per_entity: int | None = None,
     ) -> tuple[TableSimulation, ...]:
         """What `size` releases of `data` would be, a PUBLIC or invented table: each is stamped as not private."""
-        entropy, row = simulation_entropy(seed), row_unit_of(unit, entity, rows_per_entity)
+        entropy, row = simulation_entropy(seed), row_unit_of(unit, entity, rows_per_entity, self.about.records)
         stamps = stamp_of_each(seed, count(size, "size"))
         exact = self._exact(require_public(data), row, entropy)
         return tuple(TableSimulation(noisy_answers(self.queries, self.noisy, exact, entropy), stamp) for stamp in stamps)

@@ -20,6 +20,7 @@ from designer.designing.dispatch import design
 from designer.files.data_files import numeric_column
 from designer.limits import MOST_QUANTILE_CANDIDATES
 from designer.problem.histogram import OTHERS
+from designer.problem.reading import ColumnReading
 from designer.problem.targets import Targets
 from designer.problem_file.forms import ProblemFile
 from designer.problem_file.linear_forms import TARGETS
@@ -236,6 +237,7 @@ class TablePlanReader(QueryReader):
     """A file of kind "table_plan" being read."""
 
     def read(self) -> Mapping[str, Any]:
+        self._require_bins()
         queries = self.queries()
         with self.at("splitting"):
             split = self.named("splitting")
@@ -243,6 +245,23 @@ class TablePlanReader(QueryReader):
         problem, given = self._problem(queries), self.data.get("design", {})
         options = {"tolerance": given["tolerance"]} if "tolerance" in given else {}
         return {"problem": problem, "options": options, "targets": self._targets(queries), **stated}
+
+    def _require_bins(self) -> None:
+        """Refuse labels of groups that are no bins of their column, and measures of a column that has bins."""
+        binned = {name: ColumnReading.of(own, f"[columns.{name}]") for name, own in self.data.get("columns", {}).items()}
+        for name, groups in self.groups.items():
+            for place, key in enumerate(groups.columns):
+                bins = binned.get(key.column, ColumnReading())
+                listed = {labels[place] for labels in groups.keys or ()} - {OTHERS}
+                if isinstance(bins.bins, tuple) and (unknown := sorted(listed - set(bins.values))):
+                    raise self.refuse(
+                        f"groups.{name}", "keys", unknown[0], f"is none of the bins of {key.column!r}, {list(bins.values)}"
+                    )
+        for name, measure in self.measures.items():
+            if measure.column in binned and binned[measure.column].bins is not None:
+                raise self.refuse(
+                    f"measures.{name}", "column", measure.column, "has bins, which are no numbers; group by it, or sum it"
+                )
 
     def _targets(self, queries: tuple[Query, ...]) -> Targets | None:
         if "targets" in self.data and not queries:

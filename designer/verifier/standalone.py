@@ -2764,9 +2764,10 @@ def check_about(about):
     """What the maker says of the data: lines of text that show what they hold."""
     units = about.get("units", {}) if isinstance(about, dict) else {}
     require(isinstance(units, dict), "about.units: is no object")
-    known = ("title", "data", "period", "publisher", "contact", "record", "units")
+    known = ("title", "data", "period", "publisher", "contact", "record", "units", "records")
     fields(about, "about", known, **dict.fromkeys(known, anything))
-    lines = [*units, *units.values(), *(line for key, line in about.items() if key != "units")]
+    require(isinstance(about.get("records", {}), dict), "about.records: is no object")
+    lines = [*units, *units.values(), *(line for key, line in about.items() if key not in ("units", "records"))]
     shown = all(type(line) is str and line and not UNSEEN.search(line) for line in lines)
     require(shown, "about: is no text, or has a character that cannot be seen")
 

@@ -27,6 +27,8 @@ NEVER = (
     "pandas",
     "narwhals",
     "pyarrow",
+    "pyreadstat",
+    "python_calamine",
     "ibis",
     "duckdb",
     "matplotlib",

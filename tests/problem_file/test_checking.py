@@ -114,7 +114,7 @@ def test_a_plan_is_told_of_groups_numbers_and_bounds(tmp_path: Path) -> None:
         ("pay", "numbers below the lower bound 0, clipped to it"): 1,
         ("pay", "numbers above the upper bound 100, clipped to it"): 1,
     }
-    assert DataIssue("pay", "numbers that cannot be read, which are refused", 1, (("'99+'", 1),)) in report.findings
+    assert DataIssue("pay", "numbers that cannot be read, which are refused", 1, (("'99+'", 1),), 5) in report.findings
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"sex": ["F", None], "place": ["DE", "DE"], "pay": [float("nan"), 200.0]})
     told = found(check_records(read_request(tmp_path / "p.toml"), frame))

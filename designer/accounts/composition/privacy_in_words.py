@@ -29,13 +29,16 @@ def privacy_line(made: FrozenMechanism, *, rows_per_entity: int | None = None) -
     What the protected change that costs most costs in one release, rounded up, and what a change is; or why there is no such
     number.
 
-    rows_per_entity: how many rows of an entity count, for releases from records; the line speaks of the entity then.
+    rows_per_entity: how many rows of an entity count, for releases from records; what the problem file stated if None. The line
+    speaks of the entity then.
     """
     return f"{LABEL:13}{privacy_words(made, rows_per_entity=rows_per_entity)}."
 
 
 def privacy_words(made: FrozenMechanism, *, rows_per_entity: int | None = None) -> str:
     """The same without its label and its full stop."""
+    if rows_per_entity is None:
+        rows_per_entity = made.about.records.rows_per_entity
     try:
         cost, moves = costliest(made)
         change = change_words(moves, rows_per_entity)

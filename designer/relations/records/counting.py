@@ -130,7 +130,7 @@ class TakesCounts(FrozenMechanism, Generic[R]):
     ) -> None:
         """See `FrozenMechanism.check`."""
         super().check(data)
-        row = row_unit_of(unit, entity, rows_per_entity)
+        row = row_unit_of(unit, entity, rows_per_entity, self.about.records)
         if form_for(data, self.universe) == "histogram":
             require_no_rows(row)
             counts(data, self.universe)
@@ -153,7 +153,7 @@ class TakesCounts(FrozenMechanism, Generic[R]):
         is. entity, rows_per_entity: a column, and how many rows of each of its values count. The guarantee of the release
         states all of that, and what happens to records that name no element.
         """
-        row = row_unit_of(unit, entity, rows_per_entity)
+        row = row_unit_of(unit, entity, rows_per_entity, self.about.records)
         stated, given = self._given(data, row)
         released = self._release_counts(given)
         if stated is None:

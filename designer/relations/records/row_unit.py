@@ -27,6 +27,7 @@ from designer.certificate.guarantee import Guarantee
 from designer.limits import MOST_DECIMAL_DIGITS, MOST_NAME_CHARACTERS, MOST_ROWS_PER_ENTITY
 from designer.problem.histogram import REFUSE, UNREADABLE, Unlisted
 from designer.problem.histogram import WORDS as UNLISTED_WORDS
+from designer.problem.reading import UNSAID, Reading
 from designer.relations.records.engines import engine_of, label_column, not_stored, not_stored_by_spark
 from designer.sampling.entropy import Entropy, SystemEntropy
 from designer.sampling.integer_laplace import DiscreteLaplace
@@ -409,11 +410,28 @@ def required_unit(unit: object) -> RowUnit:
     return unit
 
 
-def row_unit_of(name: str | None, entity: str | None, rows_per_entity: int | None) -> RowUnit:
+def entity_of(entity: str | None, rows_per_entity: int | None, stated: Reading) -> tuple[str | None, int | None]:
+    """Whose rows count, and how many: as the caller says, or as the problem file stated it; refused where they contradict."""
+    for name, given in (("entity", entity), ("rows_per_entity", rows_per_entity)):
+        known = getattr(stated, name)
+        if None not in (given, known) and given != known:
+            raise InvalidProblem(
+                f"{name}: {shown(given)} contradicts {name} = {shown(known)} of the problem file; leave it out, or design anew "
+                "with another [records].",
+                value=given,
+            )
+    if stated.entity is None:
+        return entity, rows_per_entity
+    return stated.entity, stated.rows_per_entity
+
+
+def row_unit_of(name: str | None, entity: str | None, rows_per_entity: int | None, stated: Reading = UNSAID) -> RowUnit:
     """What one row is, as a release was told; most say nothing, which is one object.
 
-    name: of the `unit`. entity: a column. rows_per_entity: how many rows of each of its values count.
+    name: of the `unit`. entity: a column. rows_per_entity: how many rows of each of its values count. stated: by the problem
+    file; `InvalidProblem` where it says otherwise.
     """
+    entity, rows_per_entity = entity_of(entity, rows_per_entity, stated)
     silent = name is None and entity is None and rows_per_entity is None
     return UNSTATED if silent else RowUnit(name, entity, rows_per_entity)
 

@@ -1,0 +1,292 @@
+"""From .sav, .dta and .xlsx to a release by the commands: what the problem file says of its records holds for each of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from designer.cli import main
+from designer.problem_file.kinds import read_request
+from tests.files.test_office_files import workbook
+
+pyreadstat = pytest.importorskip("pyreadstat")
+
+EMP = {1: "Employed", 2: "Not employed", 4: "Student", 98: "Refused", 99: "Unknown"}
+AGES, CODES = [3, 14, 15, 24, 25, 64, 65, 99], [1, 2, 4, 1, 98, 99, 2, 1]
+FRAME = pd.DataFrame({"household": [1, 1, 1, 2, 2, 3, 3, 3], "emp": CODES, "age": AGES, "pay": [10.5, 20, 0, 30, 98, 5, 1, 2]})
+RECORDS = '[records]\nentity = "household"\nrows_per_entity = 3\n'
+DOMAIN = """
+[domain]
+emp = { labels = { "1" = "Employed", "2" = "Not employed", "4" = "Student" }, missing = [98, 99] }
+age = { bins = [0, 15, 25, 65] }
+"""
+LINEAR = """
+title = "Work"
+unlisted = "drop"
+{records}{domain}
+[workload]
+marginals = [["emp"], ["age"]]
+[relation]
+metric = "add_remove"
+epsilon = 2000.0
+[design]
+family = "laplace"
+"""
+MARGINALS = """
+kind = "marginals"
+unlisted = "drop"
+{records}{domain}
+[workload]
+tables = [["emp"], ["age"]]
+[relation]
+metric = "add_remove"
+mu = 2000.0
+"""
+PLAN = """
+kind = "table_plan"
+unlisted = "drop"
+{records}
+[columns.emp]
+labels = {{ "1" = "Employed", "2" = "Not employed" }}
+missing = [98, 99]
+[columns.age]
+bins = [0, 15, 25, 65]
+[columns.pay]
+missing = [98]
+[groups.emp]
+columns = ["emp"]
+keys = ["1", "2", "4"]
+[groups.age]
+columns = ["age"]
+keys = ["0-14", "15-24", "25-64", "65+"]
+[measures.pay]
+column = "pay"
+step = 0.5
+lower = 0
+upper = 100
+[queries.records]
+ask = "count"
+groups = ["emp", "age"]
+variance = 0.0001
+[queries.pay]
+ask = "sum"
+measure = "pay"
+variance = 0.0001
+"""
+KINDS = {"linear": LINEAR, "marginals": MARGINALS, "plan": PLAN}
+
+
+def written(folder: Path, name: str) -> Path:
+    """The records in a file of a type."""
+    path = folder / name
+    if path.suffix == ".sav":
+        pyreadstat.write_sav(FRAME, path, variable_value_labels={"emp": EMP}, missing_ranges={"emp": [98, 99], "pay": [98]})
+    elif path.suffix == ".dta":
+        pyreadstat.write_dta(FRAME, path, variable_value_labels={"emp": EMP})
+    elif path.suffix == ".xlsx":
+        workbook(path, [list(FRAME), *FRAME.values.tolist()])
+    elif path.suffix == ".parquet":
+        FRAME.to_parquet(path)
+    else:
+        FRAME.astype({"pay": str}).assign(pay=[str(v).replace(".", ",") for v in FRAME.pay]).to_csv(path, index=False, sep=";")
+    return path
+
+
+def problem(folder: Path, kind: str, records: str = RECORDS) -> Path:
+    """A problem file of a kind."""
+    path = folder / "problem.toml"
+    path.write_text(KINDS[kind].format(records=records, domain=DOMAIN))
+    return path
+
+
+def released(folder: Path, capsys: Any, table: Path, *options: str) -> dict[str, Any]:
+    """What `release` prints as data."""
+    capsys.readouterr()
+    assert main(["release", "--json", str(folder / "spec.json"), "--table", str(table), *options]) == 0
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def designed(folder: Path, kind: str, records: str = RECORDS) -> None:
+    assert main(["design", str(problem(folder, kind, records)), "-o", str(folder / "spec.json"), "--force"]) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["a.sav", "a.dta", "a.xlsx", "a.csv", "a.parquet"])
+def test_records_of_every_type_are_released_as_the_problem_file_reads_them(
+    tmp_path: Path, capsys: Any, kind: str, name: str
+) -> None:
+    marks = 'delimiter = ";"\ndecimal = ","\n' if name.endswith("csv") else ""
+    designed(tmp_path, kind, RECORDS + marks)
+    spec, table = str(tmp_path / "spec.json"), str(written(tmp_path, name))
+    assert main(["release", spec, "--table", table, "-o", f"{tmp_path}/r/"]) == 0
+    tables = [pd.read_csv(path) for path in sorted((tmp_path / "r").rglob("*.csv"))]
+    rows = json.loads((tmp_path / "r" / "release.json").read_text())["rows"]
+    assert (rows["entity"], rows["rows_per_entity"]) == ("household", 3)
+    counts = sorted(round(value) for table in tables for value in table["answer"])
+    # Every record counts where 3 rows of a household do. Codes 98 and 99 are missing, and left out.
+    emp, age = ([3, 2, 1], [2, 2, 2, 2])
+    expected = sorted([*emp, *age, *([round(10.5 + 20 + 0 + 30 + 5 + 1 + 2)] if kind == "plan" else [])])
+    if kind != "plan":  # a record without a listed value is left out whole
+        kept = FRAME[FRAME.emp < 98]
+        by_age = np.histogram(kept.age, [0, 15, 25, 65, 1000])[0]
+        expected = sorted([*emp, *by_age.tolist()])
+    assert counts == pytest.approx(expected, abs=1)
+
+
+def test_the_entity_of_the_problem_file_holds_and_is_not_contradicted(tmp_path: Path, capsys: Any) -> None:
+    designed(tmp_path, "linear")
+    assert "one entity appears or disappears with its at most 3 rows" in capsys.readouterr().out
+    assert main(["show", str(tmp_path / "problem.toml")]) == 0
+    assert "household, of which at most 3 records count" in capsys.readouterr().out
+    table = written(tmp_path, "a.sav")
+    found = released(tmp_path, capsys, table, "--entity", "household", "--rows-per-entity", "3")
+    assert (found["rows"]["entity"], found["rows"]["rows_per_entity"]) == ("household", 3)
+    for option in (["--entity", "emp"], ["--rows-per-entity", "2"]):
+        assert main(["release", str(tmp_path / "spec.json"), "--table", str(table), *option]) == 2
+        assert "contradicts" in capsys.readouterr().err
+    assert main(["check", str(table), str(tmp_path / "problem.toml"), "--entity", "emp", "--rows-per-entity", "3"]) == 2
+    assert "contradicts" in capsys.readouterr().err
+
+
+def test_both_verifiers_accept_a_spec_that_says_how_records_are_read(tmp_path: Path) -> None:
+    path = problem(tmp_path, "linear")
+    path.write_text(path.read_text().replace("2000.0", "1.0").replace('unlisted = "drop"', ""))
+    assert main(["design", str(path), "-o", str(tmp_path / "spec.json")]) == 0
+    assert main(["verify", str(tmp_path / "spec.json"), "--independent"]) == 0
+
+
+def test_python_takes_the_entity_of_the_problem_file_too(tmp_path: Path) -> None:
+    made = read_request(problem(tmp_path, "linear")).made().mechanism
+    frame = FRAME.assign(emp=FRAME.emp.astype(str), age="0-14")
+    assert made.release(frame).row.entity == "household"
+
+
+def test_averages_are_released_from_them_too(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "averages.toml"
+    domain = '[domain]\nemp = { labels = { "1" = "Employed", "2" = "Not employed" } }\n'
+    asked = '[statistics]\nshare = { of = "emp", values = { "1" = 1, "2" = 0 } }\n'
+    hidden = '[relation]\nmetric = "hamming"\nbudgets = { emp = 1.0 }\n[problem]\nrecords = 90\n'
+    path.write_text(f'kind = "statistical_queries"\n{RECORDS}{domain}{asked}{hidden}')
+    frame = pd.DataFrame({"household": np.arange(90) // 3, "emp": np.arange(90) % 2 + 1.0})
+    pyreadstat.write_sav(frame, tmp_path / "a.sav")
+    assert main(["design", str(path), "-o", str(tmp_path / "spec.json")]) == 0
+    found = released(tmp_path, capsys, tmp_path / "a.sav", "--counted-by", str(path))
+    assert (found["rows"]["entity"], found["rows"]["rows_per_entity"]) == ("household", 3)
+
+
+def test_labels_stand_beside_their_codes(tmp_path: Path, capsys: Any) -> None:
+    table = written(tmp_path, "a.sav")
+    for kind, line in (("linear", "emp=2 (Not employed)"), ("marginals", "2 (Not employed)"), ("plan", "2 (Not employed)")):
+        designed(tmp_path, kind)
+        assert main(["release", str(tmp_path / "spec.json"), "--table", str(table)]) == 0
+        assert line in (out := capsys.readouterr().out)
+        assert "Codes of emp: 1 = Employed, 2 = Not employed" in out
+
+
+def test_check_compares_the_dictionary_with_the_problem_file(tmp_path: Path, capsys: Any) -> None:
+    table = written(tmp_path, "a.sav")
+    path = problem(tmp_path, "plan")
+    path.write_text(path.read_text().replace('"2" = "Not employed"', '"2" = "Unemployed"').replace("missing = [98]\n", ""))
+    assert main(["check", str(table), str(path)]) == 9
+    out = capsys.readouterr().out
+    assert "Warning: emp: '2' is 'Not employed' in the file and 'Unemployed' in the problem file" in out
+    assert "Warning: pay: the file declares ['98'] missing" in out
+    path = problem(tmp_path, "linear")
+    path.write_text(path.read_text().replace('"4" = "Student"', '"5" = "Other"'))
+    main(["check", str(table), str(path)])
+    assert "emp: codes with a label in the file that are not listed here: ['4']" in capsys.readouterr().out
+
+
+def test_the_other_decimal_mark_is_found_and_nothing_is_released_or_spent(tmp_path: Path, capsys: Any) -> None:
+    path = problem(tmp_path, "plan", '[records]\ndelimiter = ";"\n')
+    path.write_text(path.read_text().replace('unlisted = "drop"', 'unlisted = "refuse"'))
+    table, ledger = written(tmp_path, "a.csv"), tmp_path / "ledger"
+    assert main(["check", str(table), str(path)]) == 9
+    out = capsys.readouterr().out
+    assert "numbers that cannot be read" in out and "the first is record 1" in out
+    assert 'say [records] decimal = ","' in out
+    assert main(["design", str(path), "-o", str(tmp_path / "spec.json")]) == 0
+    assert main(["ledger", "create", str(ledger), "--dataset", "a", "--rho", "1e9", "--allow-unprotected"]) == 0
+    before = ledger.read_bytes()
+    given = ["release", str(tmp_path / "spec.json"), "--table", str(table), "--ledger", str(ledger), "--dataset", "a"]
+    assert main([*given, "-o", str(tmp_path / "r.json")]) != 0
+    assert "10,5" not in capsys.readouterr().err
+    assert ledger.read_bytes() == before and not (tmp_path / "r.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ('[records]\nentity = "h"\n', "rows_per_entity"),
+        ('[records]\nenity = "h"\n', "enity"),
+        ("[columns.emp]\nlabels = { '1' = 'A' }\n", "say it in one place"),
+        ("[columns.x]\nbins = [1, 1]\n", "lower ends that rise"),
+    ],
+)
+def test_what_is_wrong_with_these_sections_is_said_with_the_file(tmp_path: Path, capsys: Any, said: str, words: str) -> None:
+    assert main(["design", str(problem(tmp_path, "linear", said))]) == 2
+    error = capsys.readouterr().err
+    assert words in error and "problem.toml" in error
+
+
+@pytest.mark.parametrize(
+    ("attribute", "words"),
+    [
+        ("{ values = [1, 98], missing = [98] }", "'98' is listed and missing"),
+        ('{ values = [1, 2], labels = { "3" = "A" } }', "'3' is a label, and no value"),
+        ("{ bins = [0, 15], values = ['0-15'] }", "none of the bins"),
+        ("{ missing = [98] }", "values: are missing"),
+        ("{ bin = [0] }", "bin: unknown key; .*bins"),
+    ],
+)
+def test_what_is_wrong_with_an_attribute_is_said(tmp_path: Path, capsys: Any, attribute: str, words: str) -> None:
+    path = problem(tmp_path, "linear")
+    path.write_text(path.read_text().replace("{ bins = [0, 15, 25, 65] }", attribute))
+    assert main(["design", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert re.search(words, error) and "problem.toml" in error
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('keys = ["0-14", ', 'keys = ["0-15", ', r"\[groups.age\] keys = '0-15': is none of the bins"),
+        ("missing = [98]\n", "bins = [0, 50]\n", r"\[measures.pay\] column = 'pay': has bins"),
+    ],
+)
+def test_groups_are_bins_and_what_is_summed_has_none(tmp_path: Path, capsys: Any, old: str, new: str, words: str) -> None:
+    path = problem(tmp_path, "plan")
+    path.write_text(path.read_text().replace(old, new))
+    assert main(["design", str(path)]) == 2
+    assert re.search(words, capsys.readouterr().err)
+
+
+def test_kinds_without_records_refuse_what_is_said_of_them(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(f'kind = "own_report"\n{RECORDS}[domain]\na = 2\n[relation]\nmetric = "uniform"\nepsilon = 1\n[report]\n')
+    assert main(["design", str(path)]) == 2
+    assert "reads no file of records" in capsys.readouterr().err
+
+
+def test_a_starting_file_is_made_of_the_dictionary_alone(tmp_path: Path, capsys: Any) -> None:
+    table, made = written(tmp_path, "a.sav"), tmp_path / "start.toml"
+    assert main(["init", str(table), "-o", str(made), "--column", "emp"]) == 0
+    text = made.read_text()
+    assert "decide of each line whether it was public" in text and 'missing codes of emp: ["98", "99"]' in text
+    made.write_text(text.replace('"FILL IN: a positive number, such as 0.5"', "1"))
+    capsys.readouterr()
+    request = read_request(made)
+    assert request.problem.workload.keys.rows == (("1",), ("2",), ("4",), ("98",), ("99",))
+    assert request.about.records.label("emp", "4") == "Student"
+    other = tmp_path / "b.sav"
+    options: dict[str, Any] = {"variable_value_labels": {"emp": EMP}, "missing_ranges": {"emp": [98, 99]}}
+    pyreadstat.write_sav(FRAME.assign(emp=7, age=1)[:1], other, **options)
+    assert main(["init", str(other), "--column", "emp"]) == 0
+    start = capsys.readouterr().out.rstrip("\n")
+    assert start.replace('title = "b"', 'title = "a"') == text.rstrip("\n")
