@@ -63,6 +63,7 @@ from solvers.programs.whole_strategy import (
     reconstruction,
     searched,
 )
+from solvers.rounding import reconstruction_of, rounded_alike
 
 NAME = "strategy_geometric"
 ATOMS, CHANGES = 512, 40_000  # beyond which only the counts of the atoms are measured
@@ -319,7 +320,7 @@ def _is_small(atoms: Atoms, changes: Changes) -> bool:
 def frozen(problem: Problem, atoms: Atoms, rates: Rates, answers: Floats, bound: Bound | None) -> AdditiveMechanism:
     """The certified mechanism of these rates, every row in its own unit, and of the answers `answers @ measured`, (K, p);
     constants that no change moves are published."""
-    rows = atoms.spread(rates.rows)
+    rows = atoms.spread(rounded_alike(rates.rows, 1))
     whole = in_units(rows, problem.relation)
     within = whole.coordinates(np.ones(len(rows), dtype=bool), answers)
     assert within.reconstruction is not None
@@ -328,7 +329,8 @@ def frozen(problem: Problem, atoms: Atoms, rates: Rates, answers: Floats, bound:
     needed, shares = combination(_cleared(wanted - answers @ rows, size), public, size)
     measured = np.vstack([within.matrix(problem), public[needed]])
     weights = np.append(whole.weights(rates.weights), np.full(int(needed.sum()), np.inf))
-    coordinates = Coordinates(measured, np.hstack([within.reconstruction, shares[:, needed]]), np.isfinite(weights))
+    rebuilt = reconstruction_of(np.hstack([within.reconstruction, shares[:, needed]]), measured, wanted)
+    coordinates = Coordinates(measured, rebuilt, np.isfinite(weights))
     norm = weighted_l1(weights)
     return freeze(problem, NAME, coordinates, 1 / weights, lambda _: norm, "exponential", bound, whole=True)
 

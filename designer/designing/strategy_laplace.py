@@ -39,6 +39,7 @@ from solvers.programs.changes import Changes
 from solvers.programs.noise_costs import independent_noise_bound
 from solvers.programs.strategy import Strategy, fit_to_budgets, fixed_strategies
 from solvers.programs.strategy_search import RANDOM_DIMENSION, optimise_workload, singular_value_bound
+from solvers.rounding import reconstruction_of, rounded_alike
 from solvers.solution import Solution, Status
 
 BOUNDED = 60  # elements, or such as the queries tell apart, up to which a bound of its own is worth its time
@@ -144,6 +145,7 @@ def frozen_strategy(
     """Noise of scale 1 in these rows, up to what privacy requires, and the answers of least variance made of them: Laplace, or
     Gaussian for the family `strategy_gaussian`."""
     try:
+        strategy = Strategy(rounded_alike(strategy.matrix, 1), strategy.name)
         rebuilt = strategy.reconstruction(universe.workload, changes)
         coordinates = _coordinates(problem, universe.spread(strategy.matrix), rebuilt)
     except ValueError as failed:
@@ -183,7 +185,8 @@ def _coordinates(problem: Problem, rows: Floats, reconstruction: Floats) -> Coor
     kept = np.where(silent[:, None], 0.0, reconstruction)
     needed, shares = combination(wanted - kept @ rows, public, np.abs(wanted).max(axis=1))
     measured = np.vstack([rows, public[needed]])
-    return Coordinates(measured, np.hstack([kept, shares[:, needed]]), np.arange(len(measured)) < len(rows))
+    answers = reconstruction_of(np.hstack([kept, shares[:, needed]]), measured, wanted)
+    return Coordinates(measured, answers, np.arange(len(measured)) < len(rows))
 
 
 def _work(sizes: Sizes) -> float:

@@ -174,7 +174,7 @@ class Changes:
     def steepest(self, rows: ArrayLike, limit: int) -> Steepest:
         """The `limit` changes of greatest length, in falling order, rows (p, N); their keys are column numbers."""
         lengths = self.lengths(rows)
-        chosen = np.argsort(-lengths)[:limit]
+        chosen = np.argsort(-lengths, kind="stable")[:limit]
         chosen = chosen[lengths[chosen] > 0.0]
         return Steepest(float(lengths.max(initial=0.0)), self.chosen(chosen), chosen.astype(np.int64))
 
