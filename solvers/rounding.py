@@ -30,7 +30,7 @@ def rounded_alike(values: Array, axis: int, bits: int = BITS) -> Array:
     """All numbers along an axis to the nearest multiples of one unit, of which the largest has `bits` bits."""
     largest = rounded(np.abs(values).max(axis=axis, keepdims=True, initial=0.0))
     units = np.frexp(largest)[1] - bits
-    return np.asarray(np.ldexp(np.rint(np.ldexp(values, -units)), units))
+    return np.asarray(np.ldexp(np.rint(np.ldexp(values, -units)), units)) + 0.0  # no -0
 
 
 def rounded_up(value: float) -> float:
@@ -59,7 +59,7 @@ def reconstruction_of(found: Array, measured: Array, wanted: Array) -> Array:
         return found
     units = np.frexp(np.abs(near).max(axis=1, keepdims=True, initial=0.0))[1] - BITS - EXACT
     moved = np.rint(np.ldexp(missing @ np.linalg.pinv(rows, rcond=1e-11), -units))
-    return np.asarray(np.ldexp(near + np.ldexp(moved, units), -exponents))
+    return np.asarray(np.ldexp(near + np.ldexp(moved, units), -exponents)) + 0.0
 
 
 def _product(left: Array, right: Array) -> Array:

@@ -168,9 +168,9 @@ class Norm(Immutable):
         return Norm(self.map / factor, self.order)
 
     def shortened(self) -> Norm:
-        """The norm of the nearest short numbers (`solvers.rounding`): a diagonal one by one, a matrix in a unit for each column;
-        a norm of another kind, whose numbers are exact, itself."""
-        if not type(self) is Norm:
+        """The norm of the nearest short numbers (`solvers.rounding`): a diagonal one by one, a matrix in one unit for each
+        column. A norm of another kind, whose numbers are exact, is returned as it is."""
+        if type(self) is not Norm:
             return self
         if self.map.ndim == 1:
             return Norm(rounded(self.map), self.order)

@@ -119,12 +119,12 @@ def cut(rows: Rows, queries: VectorRows, scan: Scan, tolerance: float, max_itera
 
 
 def outstanding(rows: Rows, found: DualSolution) -> tuple[float, VectorRows]:
-    """The largest ratio over explicit or paired rows, and the rows beyond 1 that exceed it most."""
+    """The largest ratio over explicit or paired rows, and the rows that exceed 1 most, by more than rounding."""
     spend(entries=float(rows.count) * rows.dimension)
     ratios = rows.ratios(found.point.precision) / found.worst
     many = min(rows.count - 1, max(50, 8 * rows.dimension))
     largest = largest_first(ratios, many)
-    return float(ratios.max()), rows.select(largest[ratios[largest] > 1.0])
+    return float(ratios.max()), rows.select(largest[ratios[largest] > 1.0 + EVEN])
 
 
 def first_rows(rows: Rows) -> VectorRows:
