@@ -26,6 +26,16 @@ def rounded(values: Array) -> Array:
     return np.asarray(np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents - BITS))
 
 
+def power_of_two(value: float) -> float:
+    """The least power of two above the size of a number, once that is rounded; 0 for 0."""
+    return math.ldexp(1.0, math.frexp(float(rounded(np.array(value))))[1]) if value and math.isfinite(value) else abs(value)
+
+
+def steady(value: float) -> float:
+    """A loss as it is compared with others: to six digits, so that of equal ones the first is taken."""
+    return float(f"{value:.6g}")
+
+
 def rounded_alike(values: Array, axis: int, bits: int = BITS) -> Array:
     """All numbers along an axis to the nearest multiples of one unit, of which the largest has `bits` bits."""
     largest = rounded(np.abs(values).max(axis=axis, keepdims=True, initial=0.0))
@@ -37,6 +47,23 @@ def rounded_up(value: float) -> float:
     """The least number of `BITS` bits that is at least `value`, or less by no more than `AGREEING`, relatively."""
     mantissa, exponent = math.frexp(value * (1 - AGREEING))
     return math.ldexp(math.ceil(math.ldexp(mantissa, BITS)), exponent - BITS)
+
+
+def product(left: Array, right: Array) -> Array:
+    """The product of (K, R) and (R, N), added up in the order of the R, which no library of linear algebra changes."""
+    return np.asarray(np.einsum("ij,jk->ik", left, right))
+
+
+def inverse_of(matrix: Array) -> Array:
+    """The inverse of a positive definite matrix (n, n), by eliminations in order; no numbers where it has none."""
+    size = len(matrix)
+    work = np.hstack([matrix, np.eye(size)])
+    with np.errstate(all="ignore"):
+        for k in range(size):
+            row = work[k] / work[k, k]
+            work -= work[:, k, None] * row
+            work[k] = row
+    return work[:, size:]
 
 
 def largest_first(values: Array, most: int) -> NDArray[np.intp]:
@@ -59,6 +86,8 @@ def reconstruction_of(found: Array, measured: Array, wanted: Array) -> Array:
         return found
     units = np.frexp(np.abs(near).max(axis=1, keepdims=True, initial=0.0))[1] - BITS - EXACT
     moved = np.rint(np.ldexp(missing @ np.linalg.pinv(rows, rcond=1e-11), -units))
+    if np.abs(moved).max(initial=0.0) > 2.0 ** (EXACT + 4):  # of rows that nearly repeat others
+        return found
     return np.asarray(np.ldexp(near + np.ldexp(moved, units), -exponents)) + 0.0
 
 
@@ -73,7 +102,7 @@ def _product(left: Array, right: Array) -> Array:
 
 def _pieces(matrix: Array, axis: int) -> list[Array]:
     """Matrices of numbers of `PIECE` bits, in one unit along the axis, that add up to the matrix."""
-    pieces = []
+    pieces: list[Array] = []
     while matrix.any() and len(pieces) < 4:
         pieces.append(rounded_alike(matrix, axis, PIECE))
         matrix = matrix - pieces[-1]
