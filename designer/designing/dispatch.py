@@ -151,7 +151,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 WORST = (math.inf, math.inf)  # before there is a design
-TIE_TOLERANCE = 1e-9  # of the loss: what the family that was tried first may lose more, so that no last digit decides
+TIE_TOLERANCE = 1e-6  # of the loss: what the family that was tried first may lose more, so that no last digit decides
 STRONGER = "its promise is pure"  # of what is tried for a weaker notion
 NOTED = ("hull",)  # what a family may add to the provenance; specs hold no other notes
 Settings = Mapping[str, Any]
