@@ -320,7 +320,7 @@ def _is_small(atoms: Atoms, changes: Changes) -> bool:
 def frozen(problem: Problem, atoms: Atoms, rates: Rates, answers: Floats, bound: Bound | None) -> AdditiveMechanism:
     """The certified mechanism of these rates, every row in its own unit, and of the answers `answers @ measured`, (K, p);
     constants that no change moves are published."""
-    rows = atoms.spread(rounded_alike(rates.rows, 1))
+    rows = atoms.spread(rates.rows)
     whole = in_units(rows, problem.relation)
     within = whole.coordinates(np.ones(len(rows), dtype=bool), answers)
     assert within.reconstruction is not None
@@ -457,7 +457,7 @@ def _weighted(problem: Problem, atoms: Atoms, changes: Changes) -> Iterator[Star
         theta = theta[theta.sum(axis=1) > 1e-6]
         if len(theta):
             rates = np.diagonal(p_identity_matrix(theta, alone)[:size])
-            rows = np.vstack([np.eye(size), theta * rates])
+            rows = np.vstack([np.eye(size), rounded_alike(theta * rates, 1)])
             yield name, (rows, np.append(rates, np.ones(len(theta))))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from designer import Problem, Workload, metrics
+from designer import Problem, Workload, design, metrics
 from designer.certificate.norms import Norm
 from designer.designing.measured import Coordinates
 from designer.designing.repair import freeze
@@ -104,3 +104,14 @@ def test_what_differs_in_the_last_digits_is_frozen_alike_and_privately(order: st
     exact = Norm(weights, order)  # type: ignore[arg-type]
     worst = max(problem.sensitivity().worst(exact)[0], 1.0)
     assert made.norm.map == pytest.approx(weights / worst, rel=1e-9, abs=1e-10)
+
+
+@pytest.mark.parametrize("family", ["strategy_laplace", "strategy_geometric"])
+@pytest.mark.parametrize("rows", ["real, few", "real, many", "large whole numbers"])
+def test_rounded_strategies_answer_exactly_what_was_asked(family: str, rows: str) -> None:
+    random = np.random.default_rng(8)
+    few = random.integers(0, 2**44, (2, 9)).astype(float)
+    asked = {"real, few": random.random((3, 20)), "real, many": random.random((9, 6)), "large whole numbers": few}[rows]
+    made = design(Problem(Workload(asked), metrics.add_remove(asked.shape[1], 1.0)), family, effort="quick").mechanism
+    assert isinstance(made, AdditiveMechanism) and made.measured is not None and made.reconstruction is not None
+    assert np.abs(made.reconstruction @ made.measured - asked).max() <= 1e-14 * asked.max() * len(made.measured)

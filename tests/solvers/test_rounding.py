@@ -1,4 +1,4 @@
-"""Numbers that two processors find a last digit apart are one number once they are rounded; no rounding goes against privacy."""
+"""Numbers that two processors find a last digit apart are one number once rounded; no rounding goes against privacy."""
 
 from __future__ import annotations
 
