@@ -29,6 +29,7 @@ from designer.certificate.sensitivity import SensitivitySet
 from designer.problem.relation import Block
 from designer.problem.workload import Workload
 from solvers.exact.rational import float_above, max_float
+from solvers.rounding import rounded_up
 
 # Pairs whose float bound already proves <= 1 are evaluated exactly only up to this many, fewer where a norm takes many
 # products; the others are covered by their bound. Where all pairs tie (identity queries, N = 64, one budget)
@@ -467,7 +468,8 @@ def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
     with `MARGIN` to spare.
 
     A first float scan with its error allowance makes the norm private for certain; the certificate of that norm then says,
-    almost exactly or as a bound, how much of the allowance was not needed.
+    almost exactly or as a bound, how much of the allowance was not needed. What is needed is rounded up to a short number, so
+    that the last digits of a processor do not change it.
     """
     if norm.silent.all():
         return 1.0
@@ -475,7 +477,7 @@ def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
     if worst == 0.0:
         return 1.0
     if sensitivity.longest(norm) is not None:
-        return max(1.0, worst * (1 + MARGIN))
+        return max(1.0, rounded_up(worst) * (1 + MARGIN))
     # An error of the float scan on the length of a pair weighs most at the smallest budget.
     least = sensitivity.relation.least_budget(positive=True)
     # Where many pairs tie, floats must settle them: K = 300 equal coordinates would otherwise ask for every pair in rationals.
@@ -484,4 +486,4 @@ def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
     if sensitivity.searches(norm):
         safe *= 2.0  # room for a worst ratio that is a bound, and for a worst pair that such a search did not see
     proven = certify(sensitivity, norm.divided(safe)).worst_ratio
-    return safe if proven is None else max(1.0, safe * float_above(proven) * margin)
+    return safe if proven is None else max(1.0, rounded_up(safe * float_above(proven)) * margin)

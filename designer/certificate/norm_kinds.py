@@ -35,6 +35,7 @@ from designer.base.schema import (
 )
 from designer.certificate.norms import Gauge, Norm
 from designer.limits import MOST_FACET_ENTRIES
+from solvers.rounding import rounded
 
 # A norm on many coordinates made of hulls of few: the largest, or the sum, of gauges of disjoint bundles of coordinates.
 #
@@ -243,6 +244,9 @@ class CappedNorm(Norm):
 
     def divided(self, factor: float) -> CappedNorm:
         return CappedNorm(self.weights / factor, self.cap)
+
+    def shortened(self) -> CappedNorm:
+        return CappedNorm(rounded(self.weights), self.cap)
 
     def length(self, images: Floats) -> Floats:
         return np.asarray(np.maximum(super().length(images), np.abs(images).sum(axis=-1) / self.cap))

@@ -23,6 +23,7 @@ from designer.base.errors import InvalidProblem, NoAttribute
 from designer.limits import MOST_SIGN_COORDINATES, MOST_SIMPLICES
 from designer.problem.relation import Block
 from solvers.exact.rational import dyadic_integers, root_above
+from solvers.rounding import rounded, rounded_alike
 
 if TYPE_CHECKING:
     from solvers.exact.points import Points
@@ -165,6 +166,16 @@ class Norm(Immutable):
     def divided(self, factor: float) -> Norm:
         """The norm divided by a positive factor: noise wider by that factor."""
         return Norm(self.map / factor, self.order)
+
+    def shortened(self) -> Norm:
+        """The norm of the nearest short numbers (`solvers.rounding`): a diagonal one by one, a matrix in one unit for each
+        column. A norm of another kind, whose numbers are exact, is returned as it is."""
+        if type(self) is not Norm:
+            return self
+        if self.map.ndim == 1:
+            return Norm(rounded(self.map), self.order)
+        heard = ~self.silent
+        return Norm(np.where(heard, rounded_alike(np.where(heard, self.map, 0.0), 0), self.map), self.order)
 
     def image(self, points: Floats) -> Floats:
         """`map p` for each row p; coordinates without noise are left out.

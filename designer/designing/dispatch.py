@@ -150,7 +150,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 WORST = (math.inf, math.inf)  # before there is a design
-TIE_TOLERANCE = 1e-9  # of the loss: what the family that was tried first may lose more, so that no last digit decides
+TIE_TOLERANCE = 1e-6  # of the loss: what the family that was tried first may lose more, so that no last digit decides
 STRONGER = "of the pure problem: "  # which is designed for a weaker notion, too
 NOTED = ("hull",)  # what a family may add to the provenance; specs hold no other notes
 Settings = Mapping[str, Any]

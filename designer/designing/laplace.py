@@ -33,6 +33,7 @@ from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.metrics.metric import Metric
 from designer.relations.problem import Problem
 from solvers.programs.scales import equalise_costs, minimise_scales
+from solvers.rounding import reconstruction_of
 from solvers.solution import Solution
 
 SPLIT = 3e-8  # seconds for each of them and each round of a split
@@ -301,7 +302,7 @@ def project(mechanism: AdditiveMechanism) -> AdditiveMechanism:
     needed, shares = combination(answers - rebuilt @ target, public, np.abs(answers).max(axis=1))
     rows = len(target)
     measured = np.vstack([target, public[needed]])
-    reconstruction = np.hstack([rebuilt, shares[:, needed]])
+    reconstruction = reconstruction_of(np.hstack([rebuilt, shares[:, needed]]), measured, answers)
     off = np.abs(reconstruction @ measured - answers).max(axis=1)
     if (off > 1e-9 * np.abs(answers).max(axis=1)).any():
         raise DesignFailed(

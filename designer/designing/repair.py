@@ -31,6 +31,7 @@ from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.metrics.algebra import unclipped
 from designer.relations.problem import Problem
 from solvers.programs.changes import Changes
+from solvers.rounding import rounded as short
 from solvers.work import finishing
 
 CONTINUOUS = "of continuous noise of this kind"
@@ -61,7 +62,8 @@ def freeze(
     *,
     whole: bool = False,
 ) -> AdditiveMechanism:
-    """Build the certified mechanism whose noise follows `shape(differences on the grid)`, divided by what privacy requires.
+    """Build the certified mechanism whose noise follows `shape(differences on the grid)`, in short numbers, divided by what
+    privacy requires.
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ def freeze(
     """
     matrix = coordinates.matrix(problem)
     grid, rounded = rounded_to_grid(problem, matrix, scales, whole=whole)
-    norm = shape(rounded)
+    norm = shape(rounded).shortened()
     norm = norm.divided(scale_up_to_private(rounded, norm))
     measured, reconstruction = coordinates.measured, coordinates.reconstruction
     if measured is None and is_described(problem.workload, problem.relation) and not _fits_described(problem, norm, grid):
@@ -97,7 +99,7 @@ def freeze(
 
 def rounded_to_grid(problem: Problem, matrix: Floats, scales: Floats, *, whole: bool = False) -> tuple[Grid, SensitivitySet]:
     """The grid that noise of these scales is on, and the differences of the queries `matrix` (R, N), rounded to it."""
-    grid = Grid.for_scales(matrix, scales, whole=whole)
+    grid = Grid.for_scales(matrix, short(scales), whole=whole)
     on_grid = grid.values(grid.integers(matrix))
     refuse_swallowed(problem.relation, matrix, on_grid, scales)
     return grid, SensitivitySet.of(on_grid, problem.relation)

@@ -63,6 +63,7 @@ from solvers.programs.whole_strategy import (
     reconstruction,
     searched,
 )
+from solvers.rounding import reconstruction_of, rounded_alike
 
 NAME = "strategy_geometric"
 ATOMS, CHANGES = 512, 40_000  # beyond which only the counts of the atoms are measured
@@ -328,7 +329,8 @@ def frozen(problem: Problem, atoms: Atoms, rates: Rates, answers: Floats, bound:
     needed, shares = combination(_cleared(wanted - answers @ rows, size), public, size)
     measured = np.vstack([within.matrix(problem), public[needed]])
     weights = np.append(whole.weights(rates.weights), np.full(int(needed.sum()), np.inf))
-    coordinates = Coordinates(measured, np.hstack([within.reconstruction, shares[:, needed]]), np.isfinite(weights))
+    rebuilt = reconstruction_of(np.hstack([within.reconstruction, shares[:, needed]]), measured, wanted)
+    coordinates = Coordinates(measured, rebuilt, np.isfinite(weights))
     norm = weighted_l1(weights)
     return freeze(problem, NAME, coordinates, 1 / weights, lambda _: norm, "exponential", bound, whole=True)
 
@@ -455,7 +457,7 @@ def _weighted(problem: Problem, atoms: Atoms, changes: Changes) -> Iterator[Star
         theta = theta[theta.sum(axis=1) > 1e-6]
         if len(theta):
             rates = np.diagonal(p_identity_matrix(theta, alone)[:size])
-            rows = np.vstack([np.eye(size), theta * rates])
+            rows = np.vstack([np.eye(size), rounded_alike(theta * rates, 1)])
             yield name, (rows, np.append(rates, np.ones(len(theta))))
 
 

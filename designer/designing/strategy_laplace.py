@@ -35,10 +35,12 @@ from designer.problem.relation import Relation
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.metrics.presence import AddRemove
 from designer.relations.problem import Problem
+from solvers.lattices.kernel import pseudo_inverse
 from solvers.programs.changes import Changes
 from solvers.programs.noise_costs import independent_noise_bound
-from solvers.programs.strategy import Strategy, fit_to_budgets, fixed_strategies
+from solvers.programs.strategy import Strategy, fit_to_budgets, fixed_strategies, independent_rows
 from solvers.programs.strategy_search import RANDOM_DIMENSION, optimise_workload, singular_value_bound
+from solvers.rounding import product, reconstruction_of, rounded_alike
 from solvers.solution import Solution, Status
 
 BOUNDED = 60  # elements, or such as the queries tell apart, up to which a bound of its own is worth its time
@@ -130,7 +132,18 @@ def searched(problem: Problem, universe: Classes, changes: Changes, iterations: 
     ordered = fixed_strategies(len(universe)) if len(weighted) >= len(universe) else None
     ahead = reached_by_others(problem) if problem.loss == "squared" else math.inf
     found = optimise_workload(weighted, changes, ordered, iterations=iterations, keep=keep, ahead=ahead)
-    return replace(found, point=without_faint_rows(found.point, changes))
+    return replace(found, point=_shortened(without_faint_rows(found.point, changes), universe.workload))
+
+
+def _shortened(strategy: Strategy, workload: Floats) -> Strategy:
+    """The strategy in short numbers: its entries, where it measures all elements, which leaves every answer within reach; its
+    shares of queries, where it is made of these; otherwise as it is. workload: (K, C)."""
+    rows = strategy.matrix
+    if np.linalg.matrix_rank(rows) == rows.shape[1]:
+        return Strategy(rounded_alike(rows, 1), strategy.name)
+    basis = workload[independent_rows(workload)]
+    made = product(rounded_alike(rows @ pseudo_inverse(basis), 1), basis)
+    return Strategy(made, strategy.name) if np.abs(made - rows).max() <= 1e-7 * np.abs(rows).max() else strategy
 
 
 def frozen_strategy(
@@ -183,7 +196,8 @@ def _coordinates(problem: Problem, rows: Floats, reconstruction: Floats) -> Coor
     kept = np.where(silent[:, None], 0.0, reconstruction)
     needed, shares = combination(wanted - kept @ rows, public, np.abs(wanted).max(axis=1))
     measured = np.vstack([rows, public[needed]])
-    return Coordinates(measured, np.hstack([kept, shares[:, needed]]), np.arange(len(measured)) < len(rows))
+    answers = reconstruction_of(np.hstack([kept, shares[:, needed]]), measured, wanted)
+    return Coordinates(measured, answers, np.arange(len(measured)) < len(rows))
 
 
 def _work(sizes: Sizes) -> float:

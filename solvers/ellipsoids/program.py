@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from solvers.ellipsoids.dual import DEPENDENT, DIRECT_ROWS, DualPoint, follow, follow_path, is_direct
 from solvers.ellipsoids.rows import Array, Differences, Rows, VectorRows
 from solvers.polytopes.extremes import pivots
+from solvers.rounding import largest_first
 from solvers.solution import Solution, Status
 from solvers.work import is_over, spend
 
@@ -118,19 +119,19 @@ def cut(rows: Rows, queries: VectorRows, scan: Scan, tolerance: float, max_itera
 
 
 def outstanding(rows: Rows, found: DualSolution) -> tuple[float, VectorRows]:
-    """The largest ratio over explicit or paired rows, and the rows beyond 1 that exceed it most."""
+    """The largest ratio over explicit or paired rows, and the rows that exceed 1 most, by more than rounding."""
     spend(entries=float(rows.count) * rows.dimension)
     ratios = rows.ratios(found.point.precision) / found.worst
     many = min(rows.count - 1, max(50, 8 * rows.dimension))
-    largest = np.argpartition(ratios, -many)[-many:]
-    return float(ratios.max()), rows.select(largest[ratios[largest] > 1.0])
+    largest = largest_first(ratios, many)
+    return float(ratios.max()), rows.select(largest[ratios[largest] > 1.0 + EVEN])
 
 
 def first_rows(rows: Rows) -> VectorRows:
     """Rows that span, by pivoted QR, and those of largest leverage `r' (sum r r')^-1 r`, which no change of basis alters."""
     inverse = np.asarray(np.linalg.pinv(rows.moment(np.ones(rows.count)), hermitian=True), dtype=np.float64)
     many = min(rows.count, 6 * rows.dimension)
-    longest = rows.select(np.argpartition(rows.ratios(inverse), -many)[-many:])
+    longest = rows.select(largest_first(rows.ratios(inverse), many))
     spanning = rows.spanning().vectors
     return VectorRows(np.concatenate([spanning[pivots(spanning.T)[0]], longest.vectors]))
 

@@ -15,6 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from solvers.rounding import product
+
 Array = NDArray[np.float64]
 
 Keys = NDArray[np.int64]
@@ -22,6 +24,7 @@ Keys = NDArray[np.int64]
 # Columns handled at once: with 512 rows 16 MB, where all pairs of N = 256 at once would take 134 MB.
 CHUNK = 4096
 WRITTEN_OUT = 100_000  # numbers of a matrix that is small
+FULL_ENTRIES = 10_000
 
 
 class ChangeSet(Protocol):
@@ -148,6 +151,22 @@ class Changes:
         dense.setflags(write=False)
         return dense
 
+    def steadily_along(self, rows: Array, index: slice | NDArray[np.intp] = slice(None)) -> Array:
+        """As `along`, added up in one order on every processor."""
+        full = self._full
+        return np.asarray((self.matrix[:, index].T @ rows.T).T) if full is None else product(rows, full[:, index])
+
+    def steadily_back(self, pull: Array, index: NDArray[np.intp]) -> Array:
+        """As `back`, added up in one order on every processor."""
+        full = self._full
+        return np.asarray((self.matrix[:, index] @ pull.T).T) if full is None else product(pull, full[:, index].T)
+
+    @cached_property
+    def _full(self) -> Array | None:
+        """The matrix with its zeros, where products in one order are faster with them."""
+        entries = self.size * self.count
+        return self.written_out if entries <= FULL_ENTRIES or 4 * self.matrix.nnz > entries else None
+
     def along(self, rows: ArrayLike, index: slice | NDArray[np.intp] = slice(None)) -> Array:
         """`rows @ D[:, index]` of shape (p, m) for `rows` (p, N)."""
         matrix = self.matrix if self.written_out is None else self.written_out
@@ -174,7 +193,7 @@ class Changes:
     def steepest(self, rows: ArrayLike, limit: int) -> Steepest:
         """The `limit` changes of greatest length, in falling order, rows (p, N); their keys are column numbers."""
         lengths = self.lengths(rows)
-        chosen = np.argsort(-lengths)[:limit]
+        chosen = np.argsort(-lengths, kind="stable")[:limit]
         chosen = chosen[lengths[chosen] > 0.0]
         return Steepest(float(lengths.max(initial=0.0)), self.chosen(chosen), chosen.astype(np.int64))
 
@@ -203,7 +222,8 @@ class Changes:
         scaled = self.matrix * (1.0 / np.sqrt(np.maximum(self.matrix.power(2).sum(axis=0), 1e-300)))
         values, vectors = np.linalg.eigh((scaled @ scaled.T).toarray())
         # Integer changes of N <= 1000 points have eigenvalues of at least about 1/N^2 (a path graph) or exactly 0.
-        return np.ascontiguousarray(vectors[:, values > 1e-10 * max(values.max(initial=0.0), 1e-300)])
+        kept = values > 1e-10 * max(values.max(initial=0.0), 1e-300)
+        return np.eye(self.size) if kept.all() else np.ascontiguousarray(vectors[:, kept])
 
 
 @dataclass

@@ -191,6 +191,7 @@ def _stride(step: float, tries: int) -> float:
 
 Array = NDArray[np.float64]
 Objective = Callable[[Array], tuple[float, Array]]
+MEMORY, LINE = 20, 20  # steps that a descent remembers, and points that it tries along one
 
 
 def minimised(
@@ -217,6 +218,73 @@ def minimised(
     end = np.maximum(found.x, 0.0) if nonnegative else np.asarray(found.x)
     better = np.isfinite(end).all() and objective(end)[0] <= objective(start)[0]
     return (end if better else np.array(start)), int(found.nit)
+
+
+def steadily_minimised(objective: Objective, start: Array, iterations: int) -> tuple[Array, int]:
+    """As `minimised`, where equal evaluations of the objective lead to equal steps on every processor: L-BFGS with a search
+    along the line that halves and doubles, all sums in a fixed order."""
+    point, (value, slope) = start, objective(start)
+    pairs: list[tuple[Array, Array, float]] = []
+    count = 0
+    while count < iterations and np.isfinite(value) and not is_over():
+        spend(calls=1)
+        count += 1
+        step = _two_loops(slope, pairs)
+        fall = float((slope * step).sum())
+        if not fall < 0:
+            pairs, step = [], -slope
+            fall = -float((slope * slope).sum())
+        length = 1.0 if pairs else min(1.0, 1.0 / math.sqrt(max(-fall, 1e-300)))
+        found = _along(objective, point, step, value, fall, length)
+        if found is None:
+            if not pairs:
+                break
+            pairs = []
+            continue
+        moved, lower, ahead = found
+        taken, change = moved - point, ahead - slope
+        curved = float((taken * change).sum())
+        if curved > 1e-12 * math.sqrt(float((taken * taken).sum()) * float((change * change).sum())):
+            pairs = [*pairs[1 - MEMORY :], (taken, change, curved)]
+        settled = value - lower <= 1e-10 * max(abs(value), 1.0)
+        point, value, slope = moved, lower, ahead
+        if settled or np.abs(slope).max(initial=0.0) <= 1e-9:
+            break
+    return point, count
+
+
+def _two_loops(slope: Array, pairs: Sequence[tuple[Array, Array, float]]) -> Array:
+    """The step of L-BFGS."""
+    step, shares = -slope, []
+    for taken, change, curved in reversed(pairs):
+        shares.append(float((taken * step).sum()) / curved)
+        step = step - shares[-1] * change
+    if pairs:
+        _, change, curved = pairs[-1]
+        step = step * (curved / float((change * change).sum()))
+    for (taken, change, curved), share in zip(pairs, reversed(shares), strict=True):
+        step = step + (share - float((change * step).sum()) / curved) * taken
+    return step
+
+
+def _along(
+    objective: Objective, point: Array, step: Array, value: float, fall: float, length: float
+) -> tuple[Array, float, Array] | None:
+    """A point along the step that is low and steep enough (Wolfe's conditions), with value and slope; the best of those tried
+    where none is, None where all are higher."""
+    low, high, best = 0.0, math.inf, None
+    for _ in range(LINE):
+        moved = point + length * step
+        found, slope = objective(moved)
+        if not found <= value + 1e-4 * length * fall:
+            high = length
+        else:
+            best = moved, found, slope
+            if float((slope * step).sum()) >= 0.9 * fall:
+                return best
+            low = length
+        length = (low + high) / 2 if high < math.inf else 2 * length
+    return best
 
 
 def _until_the_limit(intermediate_result: object) -> None:

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from solvers.polytopes.extremes import pivots
+from solvers.polytopes.extremes import GOLDEN, pivots
 from solvers.programs.changes import Changes
 from solvers.programs.loads import minimised
+from solvers.rounding import rounded_alike
 from solvers.work import spend
 
 Array = NDArray[np.float64]
+APART, SHORT = 2.0**-10, 20  # of the spectral start
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,11 +163,17 @@ def independent_rows(workload: ArrayLike) -> NDArray[np.intp]:
 def spectral(gram: ArrayLike) -> Array:
     """Eigenvectors of W = Q'Q times eigenvalue^(1/4), weights that would suit Euclidean lengths: a starting point.
 
+    Where eigenvalues are equal, any rotation would do, and another one on each processor: W is changed by a thousandth of
+    itself, so that they differ, and the rows are rounded.
     gram W: (N, N). Returns (rank, N).
     """
-    values, vectors = np.linalg.eigh(np.asarray(gram, dtype=float))
+    w = np.asarray(gram, dtype=float)
+    apart = 1 + APART * (np.arange(len(w)) * GOLDEN % 1)
+    values, vectors = np.linalg.eigh(w * apart * apart[:, None])
     kept = values > 1e-11 * values.max(initial=0.0)
-    return np.asarray((vectors[:, kept] * values[kept] ** 0.25).T)
+    rows = rounded_alike((vectors[:, kept] * values[kept] ** 0.25).T, 1, SHORT)
+    leading = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
+    return np.asarray(rows * np.sign(leading))
 
 
 def fixed_strategies(n: int, ordered: bool = True) -> dict[str, Array]:

@@ -12,6 +12,7 @@ Three searches, each of which starts from a feasible strategy and returns one th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from solvers.ellipsoids.dual import follow
 from solvers.lattices.kernel import pseudo_inverse
 from solvers.programs.changes import Changes
-from solvers.programs.loads import minimised
+from solvers.programs.loads import steadily_minimised
 from solvers.programs.strategy import (
     Strategy,
     best_fixed,
@@ -34,6 +35,7 @@ from solvers.programs.strategy import (
     p_identity_matrix,
     spectral,
 )
+from solvers.rounding import inverse_of, product, rounded_alike, steady
 from solvers.solution import Solution, Status
 from solvers.work import is_over, spend
 
@@ -41,6 +43,7 @@ Array = NDArray[np.float64]
 
 # Temperatures of the smoothed maximum, relative to it. Each phase starts from the best feasible strategy so far.
 TEMPERATURES = (0.1, 0.03, 0.01, 0.003, 0.001)
+COLD = (0.01, 0.001, 0.0003, 0.0001)  # for the best of all
 # Iterations of a descent times changes times dimensions: about 0.2 microseconds for each, some fifty descents a search. A 10 x
 # 10 table (81 dimensions, 2025 changes) gets 24 iterations: 40 s instead of 150 s, for the same strategy.
 EFFORT = 4_000_000
@@ -80,7 +83,12 @@ def p_identity(
 
 
 def descend_by_gradient(
-    gram: ArrayLike, changes: Changes, start: Strategy, iterations: int = 300, lower_bound: float | None = None
+    gram: ArrayLike,
+    changes: Changes,
+    start: Strategy,
+    iterations: int = 300,
+    lower_bound: float | None = None,
+    temperatures: Sequence[float] = TEMPERATURES,
 ) -> Solution[Strategy]:
     """Minimise `log error(B) + 2 log worst(B)` over all entries of B, which does not change when B is multiplied by a number.
 
@@ -96,7 +104,7 @@ def descend_by_gradient(
         return slope.ravel()
 
     search = _SearchSpace(start.matrix.ravel(), spread, gather, "L-BFGS on the rows")
-    return _anneal(gram, changes, start, search, iterations, lower_bound)
+    return _anneal(gram, changes, start, search, iterations, lower_bound, temperatures)
 
 
 def reweigh(
@@ -110,7 +118,7 @@ def reweigh(
     rows = start.matrix
 
     def spread(t: Array) -> Array:
-        return np.asarray(rows * np.exp(np.clip(t, -30.0, 30.0))[:, None])
+        return np.asarray(rows * np.array([[math.exp(min(30.0, max(-30.0, x)))] for x in t.tolist()]))
 
     def gather(slope: Array, matrix: Array) -> Array:
         return np.asarray((slope * matrix).sum(axis=1))
@@ -139,9 +147,11 @@ def optimise_strategy(
     gram W: (N, N). starts: matrices (p, N) by name. ValueError where no start has full column rank on the span of the changes.
     """
     iterations = min(iterations, EFFORT // max(1, changes.count * changes.size))
-    w, span = np.asarray(gram, dtype=float), changes.span()
+    w = _short(np.asarray(gram, dtype=float))
+    changes = Changes(_short(changes.matrix.toarray()), changes.budget)
+    span = changes.span()
     bound = singular_value_bound(w, changes) if lower_bound is None else lower_bound
-    fitted = [fit_to_budgets(matrix, changes, name) for name, matrix in starts.items()]
+    fitted = [fit_to_budgets(_short(matrix), changes, name) for name, matrix in starts.items()]
     fitted = [s for s in fitted if np.isfinite(gram_error(w, s.matrix, span))]
     if not fitted:
         raise ValueError(
@@ -165,10 +175,17 @@ def optimise_strategy(
     if scout.value > ahead and (scout.value > OUTDONE * ahead or scout.value > (1 - GAIN) * first.value):
         return scout
     pool += _those_that_succeed([*(partial(reweigh, w, changes, s, iterations, bound) for s in fitted), shaped])
-    pool.sort(key=lambda s: s.value)
-    places = [s.point for s in pool[:keep]] + [fit_to_budgets(matrix, changes, "random rows") for matrix in seeds]
+    pool.sort(key=lambda s: steady(s.value))
+    places = [s.point for s in pool[:keep]] + [fit_to_budgets(_short(matrix), changes, "random rows") for matrix in seeds]
     ends = _those_that_succeed([partial(descended, s) for s in places])
-    return min([*ends, *scouts, pool[0]], key=lambda s: s.value)
+    least = min([*ends, *scouts, pool[0]], key=lambda s: steady(s.value))
+    polished = partial(descend_by_gradient, w, changes, least.point, iterations, bound, COLD)
+    return min([least, *([] if is_over() else _those_that_succeed([polished]))], key=lambda s: s.value)
+
+
+def _short(matrix: Array) -> Array:
+    """A matrix in one unit, from which a search begins alike on every processor."""
+    return rounded_alike(matrix.ravel(), 0).reshape(matrix.shape)
 
 
 def _those_that_succeed(searches: Sequence[Callable[[], Solution[Strategy]]]) -> list[Solution[Strategy]]:
@@ -193,7 +210,13 @@ class _SearchSpace:
 
 
 def _anneal(
-    gram: ArrayLike, changes: Changes, start: Strategy, search: _SearchSpace, iterations: int, lower_bound: float | None
+    gram: ArrayLike,
+    changes: Changes,
+    start: Strategy,
+    search: _SearchSpace,
+    iterations: int,
+    lower_bound: float | None,
+    temperatures: Sequence[float] = TEMPERATURES,
 ) -> Solution[Strategy]:
     """Descend at falling temperatures; the exact ratio decides what is kept: smoothing may cost quality, never feasibility."""
     w, span, spread = np.asarray(gram, dtype=float), changes.span(), search.spread
@@ -206,7 +229,7 @@ def _anneal(
     if not np.isfinite(lowest):
         raise ValueError(f"strategy {start.name!r} lacks full column rank on the span of the changes: use answer coordinates.")
     nothing_moves = np.abs(wanted).max(initial=0.0) <= 1e-14 * np.abs(w).max(initial=0.0)
-    for temperature in () if nothing_moves else TEMPERATURES:
+    for temperature in () if nothing_moves else temperatures:
         if is_over():
             break
         scale = temperature * changes.worst(spread(point))
@@ -218,7 +241,7 @@ def _anneal(
             ratio, push = _log_worst(matrix, changes, scale)
             return value + 2.0 * ratio, search.gather(slope + 2.0 * push, matrix)
 
-        moved, steps = minimised(objective, point, iterations)
+        moved, steps = steadily_minimised(objective, point, iterations)
         count += steps
         value = exact(moved)
         failures = 0 if value < lowest * (1.0 - 1e-6) else failures + 1
@@ -239,31 +262,31 @@ def _spend_on(matrix: Array, changes: Changes, span: Array) -> None:
 
 def _log_error(matrix: Array, wanted: Array, span: Array) -> tuple[float, Array]:
     """`log tr(W (B'B)^-1)` and its gradient `-2 B M^-1 W M^-1 / tr`, on the span."""
-    measured = matrix @ span
-    normal = measured.T @ measured
-    try:
-        inverse = np.linalg.inv(normal)
-    except np.linalg.LinAlgError:
-        return np.inf, np.zeros_like(matrix)
-    weighted = inverse @ wanted
+    measured = product(matrix, span)
+    inverse = inverse_of(product(measured.T, measured))
+    weighted = product(inverse, wanted)
     trace = float(np.trace(weighted))
-    if not trace > 0.0:  # lost to rounding: the line search must turn back
+    if not 0.0 < trace < np.inf:  # lost to rounding: the line search must turn back
         return np.inf, np.zeros_like(matrix)
-    return float(np.log(trace)), (measured @ (weighted @ inverse)) @ span.T * (-2.0 / trace)
+    return math.log(trace), product(product(measured, product(weighted, inverse)), span.T) * (-2.0 / trace)
 
 
 def _log_worst(matrix: Array, changes: Changes, temperature: float) -> tuple[float, Array]:
-    """Logarithm of a smooth upper bound of the worst ratio, `t log sum exp(ratio / t)` with rounded |x|, and its gradient."""
+    """Logarithm of a smooth upper bound of the worst ratio, its norm of order `2^k`, about `worst / t`, with rounded |x|, and
+    its gradient."""
     rounding = temperature * changes.typical_budget / len(matrix)
-    ratios = changes.lengths(matrix, rounding)
+    moved = changes.steadily_along(matrix)
+    sizes = np.sqrt(moved * moved + rounding * rounding)
+    ratios = sizes.sum(axis=0) / changes.budget
     top = float(ratios.max())
-    weight = np.exp((ratios - top) / temperature)
-    smooth = top + temperature * float(np.log(weight.sum()))
-    weight /= weight.sum()
+    doublings = max(1, round(math.log2(top / temperature)))
+    weight = ratios / top
+    for _ in range(doublings):
+        weight = weight * weight
+    total = float(weight.sum())
     active = np.flatnonzero(weight > 1e-12)
-    moved = changes.along(matrix, active)
-    pull = moved / np.hypot(moved, rounding) * (weight[active] / changes.budget[active])
-    return float(np.log(smooth)), changes.back(pull, active) / smooth
+    pull = moved[:, active] / sizes[:, active] * (weight[active] / (total * ratios[active] * changes.budget[active]))
+    return math.log(top) + math.log(total) / 2**doublings, changes.steadily_back(pull, active)
 
 
 def _solution(
@@ -363,7 +386,7 @@ def optimise_workload(
         others.append(partial(_for_units, q.T @ q, alone, changes, starts or {}, seed, bound))
     if starts and (alone is None or len(alone) <= RANDOM_DIMENSION):
         others.append(partial(optimise_strategy, q.T @ q, changes, starts, iterations, keep, bound, ahead=ahead))
-    return min([*solutions, *_those_that_succeed(others)], key=lambda s: s.value)
+    return min([*solutions, *_those_that_succeed(others)], key=lambda s: steady(s.value))
 
 
 def _for_units(
