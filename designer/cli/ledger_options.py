@@ -54,8 +54,6 @@ def recorded(
     files: the data, whose content is compared where the ledger knows it. ready: looks at their names of columns, once the
     ledger has agreed. key: signs the entries, too.
     """
-    from designer.accounts.chain import Edition
-
     if options.ledger is None:
         if any(getattr(options, name) is not None for name in ("dataset", "who", "period", "replaces")):
             raise InvalidProblem(
@@ -64,6 +62,8 @@ def recorded(
         ready()
         released = release()
         return released, release_document(mechanism, released)
+    from designer.accounts.chain import Edition
+
     row = RowUnit(entity=options.entity, rows_per_entity=options.rows_per_entity)
     edition = Edition(options.period, options.replaces)
     with dataset_of(options, key).reserve(mechanism, row, files, ready, edition) as reservation:

@@ -23,9 +23,7 @@ from designer.base.display import at_least, at_most
 from designer.base.errors import DesignFailed, InvalidProblem, Refusal
 from designer.certificate.implicit_rows import LARGE, is_described
 from designer.designing.design_result import Design
-from designer.designing.ellipsoid import WIDE
 from designer.designing.family import Family, Sizes, pure_twin
-from designer.designing.hierarchy import has_best_tree
 from designer.designing.least_noise import Limit, limit
 from designer.limits import MOST_AUTO_ELEMENTS
 from designer.mechanism.interface import Mechanism
@@ -121,6 +119,8 @@ def left_out(problem: Problem, solver: str = "auto") -> dict[str, str]:
         for family in asked
         if not is_own(solver) and family.serves(problem) and not family.program
     }
+    from designer.designing.hierarchy import has_best_tree
+
     nested = {
         family.name: "left out: the tree of these nested counts has the noise on its nodes that it would have on queries"
         for family in chosen_families()
@@ -353,6 +353,8 @@ class WorkBudget:
 
 def is_held(way: FamilyRun, best: Design[Mechanism]) -> bool:
     """Whether all noise of a family is of the one that has the best design, whose optimum is reached, but for `WIDE`."""
+    from designer.designing.ellipsoid import WIDE
+
     claim = best.optimality
     if not way.family.within or way.family.within != best.mechanism.family or claim is None or claim.gap > NEARLY_LEAST:
         return False

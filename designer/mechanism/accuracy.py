@@ -44,7 +44,6 @@ from designer.mechanism.bounds import (
     largest_quantile,
     reach,
 )
-from designer.mechanism.nesting import equal_parts, sum_margin
 from designer.problem.compressed_rows import difference, entries_of
 from designer.sampling.integer_margins import gaussian_margin, laplace_margin
 from designer.sampling.margins import NoiseFacts
@@ -330,6 +329,8 @@ def _joint(mechanism: AdditiveLaw, beyond: float, wanted: np.ndarray) -> Floats:
 def _of_sums(mechanism: AdditiveLaw, rows: Floats, beyond: float) -> Floats:
     """Sums of discrete Laplace noise from their own law, of many terms from its characteristic function; infinite where there
     are too many for that."""
+    from designer.mechanism.nesting import equal_parts, sum_margin
+
     heard = mechanism.noise.heard
     steps = mechanism.noise.steps[heard]
     rates = mechanism.norm.map[heard] * steps

@@ -45,6 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (made / "tests" / room).mkdir(parents=True)
     (made / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     (made / "tests" / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    shutil.copy(ROOT / "tests" / "rooms.py", made / "tests")
     for file in ("listed.py", "mutant.py", "patterns.py", "scopes.py"):
         shutil.copy(ROOT / "tests" / "mutation" / file, made / "tests" / "mutation")
     (made / "tests" / "mutation" / "lists" / "cli.txt").write_text("tests/cli/test_named.py::test_of_cases[3]\n")
