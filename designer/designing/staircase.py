@@ -20,7 +20,7 @@ from designer.certificate.certificate import refuse_infinite
 from designer.certificate.guarantee import bounded
 from designer.certificate.norms import weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
-from designer.designing.family import Family, Sizes, Tolerance, reached_by_others, refuse_outdone
+from designer.designing.family import Family, Sizes, Tolerance, WorseThanIncumbent, reached_by_others, refuse_outdone
 from designer.designing.measured import Coordinates, dimension_of, moving_coordinates
 from designer.designing.repair import ProtectedPairs
 from designer.limits import LARGEST_STAIRCASE_BUDGET, MOST_HULL_DIMENSIONS, MOST_STAIRCASE_DIMENSIONS, MOST_STAIRCASE_STEPS
@@ -115,11 +115,20 @@ def design_staircase(
     frame = _framed(problem, coordinates_)
     if frame.grid.exponents and dimension == 1 and _far(frame):
         return _with_stairs(frame)
-    lattice = _on_lattice(frame, offset, limit)
     if dimension > 1 or offset == "whole" or (offset == "fitting" and frame.kept_whole.any()):
-        return lattice
-    stairs = _with_stairs(_framed(problem, coordinates_, fine=True))
-    return min(lattice, stairs, key=lambda made: _loss(problem, made))
+        return _on_lattice(frame, offset, limit)
+    made, behind = [], []
+    for search in (
+        lambda: _on_lattice(frame, offset, limit),
+        lambda: _with_stairs(_framed(problem, coordinates_, fine=True)),
+    ):
+        try:
+            made.append(search())
+        except WorseThanIncumbent as outdone:  # which does not speak of the other
+            behind.append(outdone)
+    if not made:
+        raise behind[0]
+    return min(made, key=lambda one: _loss(problem, one))
 
 
 def _loss(problem: Problem, made: StaircaseMechanism) -> float:

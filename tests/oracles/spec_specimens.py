@@ -72,7 +72,9 @@ def lattices() -> dict[str, Made]:
         "lattice metric": designed(costs, "lattice_laplace", shape="l2"),
         "lattice chain": moved,
         "lattice rows": designed(Problem(Workload.identity(4), tables.protect(0.5, 2)), "lattice_rows"),
-        "lattice impossible": designed(Problem(Workload.identity(4), total4.without([2]).protect(0.5)), "lattice_laplace"),
+        "lattice impossible": designed(
+            Problem(Workload.identity(4), total4.without([2]).protect(0.5)), "lattice_laplace", shape="l2"
+        ),
         "lattice distance": designed(far, "lattice_laplace", shape="l2"),
     }
 

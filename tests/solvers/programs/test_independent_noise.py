@@ -87,7 +87,7 @@ def test_no_geometric_noise_is_below_the_bound_of_whole_numbers(problems: int) -
         random = np.vstack([np.eye(n), rng.integers(-2, 3, (3, n)), rng.normal(size=(1, n))])
         drawn = {str(k): (random, np.exp(rng.normal(size=n + 4) * 2)) for k in range(3)}
         starts = {"cells": (np.eye(n), None), "queries": (np.vstack([workload, np.eye(n)]), None), **drawn}
-        ends = searched(asked, starts, {}, 1.0) + measured_alone(asked, [(rows, {"": w}) for rows, w in starts.values()])
+        ends = searched(asked, starts, dict, 1.0) + measured_alone(asked, [(rows, {"": w}) for rows, w in starts.values()])
         for end in ends:
             assert bound <= end.loss * (1 + 1e-9)
             reached = max(reached, bound / end.loss)
