@@ -20,10 +20,10 @@ PIECE = 17  # bits: sums of fewer than 2^19 products of two such numbers are exa
 AGREEING = 2.0**-44  # relatively: how far equal numbers may be apart; a part of the margin of each repair
 
 
-def rounded(values: Array) -> Array:
-    """Each number to the nearest of `BITS` bits."""
+def rounded(values: Array, bits: int = BITS) -> Array:
+    """Each number to the nearest of so many bits."""
     mantissas, exponents = np.frexp(values)
-    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents - BITS))
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissas, bits)), exponents - bits))
 
 
 def power_of_two(value: float) -> float:

@@ -57,6 +57,7 @@ from solvers.polytopes.extremes import (
 from solvers.polytopes.facets import BACKENDS, Backend, FacetCandidates, HullFailed, require_backend
 from solvers.polytopes.triangulation import proof_of
 from solvers.programs.scales import Bundling, Combine, best_bundling, bundle_costs, bundle_weights
+from solvers.rounding import rounded
 from solvers.work import CALLS, ENTRIES, OutOfWork, go_on, is_over, proving
 
 HullBackend = Annotated[Backend, "Who proposes the facets of the hull; the proof is the same."]
@@ -496,6 +497,7 @@ BUNDLES = Family(
 CAP_STEP = 2.0**-30  # caps are such multiples: their moments are shorter rationals, and k items of one size get the cap k
 BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the weights of the box and those of Laplace noise
 TOLERANCE = 1e-6  # of the weights of Laplace noise
+SHAPE_BITS = 12  # of a shape: far coarser than that tolerance, and what it loses is of second order
 
 
 def design_capped_l1(problem: Problem) -> AdditiveMechanism:
@@ -540,6 +542,7 @@ def _candidates(moving: SensitivitySet, costs: Floats) -> list[CappedNorm]:
 def _fitted(moving: SensitivitySet, shape: Floats) -> CappedNorm:
     """Weights in proportion to `shape` that bring every side of every pair, and the cap all sides together, within the
     budget."""
+    shape = rounded(shape, SHAPE_BITS)
     weights = shape / moving.worst(Norm(shape, "linf"))[0]
     return CappedNorm(weights, float(np.rint(moving.worst(weighted_l1(weights))[0] / CAP_STEP) * CAP_STEP))
 
