@@ -113,7 +113,7 @@ class TableOptions:
 
     kind: a format of `FORMATS`. level: of the intervals. consistent: "integer", "nonnegative" or "unbiased" for a column of
     such numbers beside the answers, or None. published: margins for it that the release does not hold. digits: "noise" or
-    "all"; None for what the format has. labels: of the codes of a column.
+    "all"; None for what the format has. labels: of the codes of a column, instead of those of the problem file.
     """
 
     kind: str = "csv"
@@ -194,6 +194,7 @@ def files_of_tables(
     sheets = sheet_names([table.name for table in tables])
     if form.joined:
         names = [form.joined] * len(tables)
+    labels = {name: column.labels for name, column in mechanism.about.records.columns.items()} | dict(options.labels)
     described, joined = [], []
     for k, (table, name) in enumerate(track(list(zip(tables, names, strict=True)), "writing tables")):
         units = _units(mechanism, released, table)
@@ -201,7 +202,7 @@ def files_of_tables(
         if (options.digits or form.digits) == "noise":
             plain = with_noise_digits(plain)
         made = _with_units(plain, units) if form.plain else plain
-        published = _published(table, made, units, options.labels, mechanism, document)
+        published = _published(table, made, units, labels, mechanism, document)
         described.append(_described(published, name, sheets[k] if form.joined else "", units[0] if len({*units}) == 1 else ""))
         if not form.plain:
             published.require()

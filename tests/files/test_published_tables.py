@@ -24,6 +24,7 @@ from designer.files.published_table import Dimension, PublishedTable, number_tex
 from designer.files.releases import release_document
 from designer.files.table_files import TableOptions, files_of_tables
 from designer.files.table_writers import FORMATS
+from designer.problem.reading import Reading
 
 LABELS = {"sex": {"F": "Women", "M": "Men"}, "age": {"01": "0-4", "02": "5-9", "09": "Not stated; other"}}
 KEYS = [(sex, age) for sex in LABELS["sex"] for age in LABELS["age"]]
@@ -331,6 +332,17 @@ def test_every_format_is_listed_described_and_the_same_each_time(kind: str) -> N
     assert FORMATS[kind].words in files["README.md"].decode() and index["digits"]["asked"] == FORMATS[kind].digits
     if kind not in ("parquet", "xlsx"):
         assert b"persons" in files[own["file"]] and b"EUR" in files[own["file"]]
+
+
+@pytest.mark.parametrize(("given", "label"), [({}, "Women"), ({"sex": {"F": "Females"}}, "Females")])
+def test_labels_of_the_problem_file_stand_beside_codes_unless_others_are_given(given: dict[str, Any], label: str) -> None:
+    about = About(records=Reading.of({"columns": {"sex": {"labels": {"F": "Women", "M": "Men"}}}}))
+    workload = Workload.marginals(Domain.of({"sex": ["F", "M"]}), [["sex"]])
+    made = design(Problem(workload, metrics.add_remove(2, 1.0)), "laplace").mechanism.described(about)
+    drawn = made.release([3, 3])
+    options = TableOptions("json-stat", labels=given)
+    files = dict(files_of_tables(made, drawn, release_document(made, drawn), options))
+    assert json.loads(files["sex.json"])["dimension"]["sex"]["category"]["label"]["F"] == label
 
 
 def test_the_period_of_a_release_in_a_ledger_comes_first() -> None:
