@@ -342,7 +342,7 @@ def test_labels_of_the_problem_file_stand_beside_codes_unless_others_are_given(g
     drawn = made.release([3, 3])
     options = TableOptions("json-stat", labels=given)
     files = dict(files_of_tables(made, drawn, release_document(made, drawn), options))
-    assert json.loads(files["sex.json"])["dimension"]["sex"]["category"]["label"]["F"] == label
+    assert json.loads(files["answers.json"])["dimension"]["sex"]["category"]["label"]["F"] == label
 
 
 def test_the_period_of_a_release_in_a_ledger_comes_first() -> None:
