@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal
 
@@ -125,6 +125,25 @@ class PublishedTable:
         meant = [f"{name}: {self.made.meanings[name]}" for name in self.numbers]
         absent = [f"{name} (not there): {reason}" for name, reason in self.made.missing.items()]
         return [*(f"{name}: {words}" for name, words in said.items() if words), *meant, *absent]
+
+    def nested(self) -> PublishedTable:
+        """Return the table with one dimension for nested ones, as municipalities are in regions: labels name the units above.
+
+        A dimension is left out where the next one has more codes, each with one code of it alone.
+        """
+        above: dict[str, str] = {}
+        kept = []
+        for k, own in enumerate(self.dimensions):
+            words = {code: above.get(code, "") + label for code, label in zip(own.codes, own.labels, strict=True)}
+            below = self.dimensions[k + 1].codes if k + 1 < len(self.dimensions) else ()
+            pairs = {(key[k + 1], key[k]) for key in self.keys} if below else set()
+            if 1 < len(own.codes) < len(below) == len(pairs):
+                above = {code: f"{words[upper]} / " for code, upper in pairs}
+            else:
+                kept.append((k, Dimension.of(own.name, own.codes, words)))
+                above = {}
+        keys = [tuple(key[k] for k, _ in kept) for key in self.keys]
+        return replace(self, dimensions=tuple(own for _, own in kept), keys=keys)
 
     def crossed(self, format: str) -> tuple[dict[str, Floats], list[str]]:
         """Each column of numbers, and the status of each row, at all combinations of categories, the last dimension fastest.

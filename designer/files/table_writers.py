@@ -204,7 +204,7 @@ def _sdmx_csv(tables: Sequence[PublishedTable]) -> bytes:
 
 
 def _json_stat(tables: Sequence[PublishedTable]) -> bytes:
-    (table,) = tables
+    table = tables[0].nested()
     columns, missing = table.crossed("json-stat")
     taken = [dimension.name for dimension in table.dimensions]
     measure = free_name("measure", taken)
@@ -261,7 +261,7 @@ def _px_list(texts: Sequence[str], what: str) -> str:
 
 
 def _px(tables: Sequence[PublishedTable]) -> bytes:
-    (table,) = tables
+    table = tables[0].nested()
     columns, missing = table.crossed("px")
     measure = free_name("measure", [dimension.name for dimension in table.dimensions])
     cells = np.stack([*columns.values()], axis=-1)
@@ -370,13 +370,13 @@ FORMATS: Mapping[str, TableFormat] = {
     "json-stat": TableFormat(
         "json",
         "JSON-stat 2.0: all combinations of categories and columns of numbers, null where there is none, with a status: c "
-        "suppressed, m no number, z no such row.",
+        "suppressed, m no number, z no such row. Of nested categories the finest, with the names of those above in its label.",
         _json_stat,
     ),
     "px": TableFormat(
         "px",
-        'PC-Axis 2013 in UTF-8: all combinations; "." suppressed or no number, ".." no such row. A quotation mark is written '
-        "as a typographic one.",
+        'PC-Axis 2013 in UTF-8: all combinations; "." suppressed or no number, ".." no such row. Of nested categories the '
+        "finest, with the names of those above in its label. A quotation mark is written as a typographic one.",
         _px,
     ),
     "html": TableFormat("html", "A page for print, labels in the place of codes.", _html),
