@@ -6,6 +6,7 @@
 - `console`: lines `$ command`, each with all that it prints behind it; `...` stands for anything, over lines too. A command
   ends with 0; a refusal is declared: `$ command || echo "exit $?"`. A line that ends in a backslash goes on in the next one.
 - `{code-block} LANGUAGE` with `:caption: NAME`: a file of that name, written before the next block.
+- `<!-- folder examples/NAME -->`: the files of that folder, copied before the first block.
 
 A block of class `not-run`, and those of other languages, are left alone.
 """
@@ -18,6 +19,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -43,6 +45,8 @@ SESSION = DocTestStringParser(DocTestEvaluator(OUTPUT))
 COMMAND = re.compile(r"^\$ (?P<command>(?:.*\\\n)*.*)\n?(?P<output>(?:(?!\$ ).*\n?)*)", re.MULTILINE)
 DECLARED = ' || echo "exit $?"'
 SHELL_MARKS = re.compile(r"[|&;<>$`\\*?~#(){}\n]")
+FOLDER = re.compile(r"<!-- folder (examples/[\w/]+) -->")
+ROOT = Path(__file__).parents[2]
 PLAIN_NAME = re.compile(r"[\w.-]+")
 
 Evaluator = Callable[[Example], str | None]
@@ -178,6 +182,8 @@ def run_page(page: Path, folder: Path, run: Callable[[str], tuple[int, str]] = b
     says is a `SybilFailure`, an `AssertionError` that names the page and the line. Lines are as wide as where no terminal says
     its own width, wherever the tests run.
     """
+    for name in FOLDER.findall(page.read_text(encoding="utf-8")):
+        shutil.copytree(ROOT / name, folder, dirs_exist_ok=True)
     document = Document.parse(str(page.resolve()), Blocks(run))
     with contextlib.chdir(folder), patch.dict(os.environ, COLUMNS=str(WIDTH)), module_of(document) as names:
         document.namespace = names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,14 @@ def programs(names: dict[str, Any], folder: Path) -> None:
     assert "made" in names
 
 
+def an_office(names: dict[str, Any], folder: Path) -> None:
+    """What the page shows of a problem file stands in it."""
+    shown = re.findall(r"```toml\n(.*?)```", PAGES["tutorials/an_office.md"].read_text(), re.DOTALL)
+    held = [(folder / f"{job}.toml").read_text().splitlines() for job in ("survey", "firms", "persons")]
+    assert all(any(set(block.splitlines()) <= set(lines) for lines in held) for block in shown) and len(shown) == 3
+    assert (folder / "survey" / "tables.xlsx").is_file() and "tables.json" in files(folder / "persons_sdmx")
+
+
 def verify_a_spec(names: dict[str, Any], folder: Path) -> None:
     assert len(COMMAND.findall(PAGES["tutorials/verify_a_spec.md"].read_text())) == 14
     assert {"spec.json.sig", "office", "office.pub"} <= files(folder)
@@ -65,7 +74,7 @@ def verify_a_spec(names: dict[str, Any], folder: Path) -> None:
 
 LEFT: dict[str, Left] = {
     **{f"guides/{left.__name__}.md": left for left in (exchange, for_a_paper, ledger, pictures, programs)},
-    **{f"tutorials/{left.__name__}.md": left for left in (bring_your_own, verify_a_spec)},
+    **{f"tutorials/{left.__name__}.md": left for left in (an_office, bring_your_own, verify_a_spec)},
 }
 
 
