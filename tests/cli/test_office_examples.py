@@ -1,4 +1,4 @@
-"""The three jobs of `examples/office`, read back by readers that others wrote: codes, labels, order, numbers, units, periods."""
+"""The jobs of `examples/office`, read back by readers that others wrote: codes, labels, order, numbers, units, periods."""
 
 from __future__ import annotations
 
