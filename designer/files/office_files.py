@@ -28,7 +28,7 @@ from designer.base.version import installing_with
 from designer.files.data_files import FileColumn
 from designer.problem.histogram import UNREADABLE
 from designer.problem.reading import UNSAID, ColumnReading, Reading, code_text
-from designer.relations.records.csv_rows import ROWS_AT_ONCE, Marks, batches, header
+from designer.relations.records.csv_rows import ROWS_AT_ONCE, Marks, batches, fault_of_names, header
 
 READERS = {
     ".sav": "read_sav",
@@ -177,8 +177,8 @@ def as_parquet(
 
     names = column_names(path, reading)
     kept = list(names if columns is None else dict.fromkeys(columns))
-    if lacking := [name for name in kept if name not in names]:
-        raise InvalidProblem(f"{path}: has no column {shown(lacking[0])}; {meant(lacking[0], names)}it has {shown(names)}.")
+    require_columns(path, kept, names, reading)
+    _require_codes(path, reading)
     kinds = {n: pa.int64() if n in whole else pa.float64() if n in numbers else pa.string() for n in kept}
     schema, marks = pa.schema(list(kinds.items())), marks_of(reading)
     with TemporaryDirectory(prefix="dp-designer-") as folder:
@@ -210,6 +210,39 @@ def column_names(path: Path, reading: Reading = UNSAID) -> list[str]:
     from pyarrow import parquet
 
     return list(parquet.read_schema(sorted(glob(str(path)))[0]).names)
+
+
+def require_columns(path: Path, needed: Sequence[str], names: Sequence[str], reading: Reading) -> None:
+    """Refuse a file without a column that is needed, with its sheet, if it has any.
+
+    Parameters
+    ----------
+    path : of the file.
+    needed, names : of columns: those that are needed, and those of the file.
+    reading : which says which sheet of a workbook is read.
+    """
+    if lacking := next((name for name in needed if name not in names), None):
+        book = path.suffix.lower() == WORKBOOK
+        where = f"{path}, sheet {shown(_workbook(path, reading)[1].name)}" if book else path
+        held = f"{'its first row names' if book else 'it has'} {shown(names)}"
+        raise InvalidProblem(
+            f"{where}: has no column {shown(lacking)}; {meant(lacking, names)}{held}; correct the name there or in the problem "
+            "file."
+        )
+
+
+def _require_codes(path: Path, reading: Reading) -> None:
+    """Refuse a dictionary that has a label of the problem file at another code: one of both has the codes mixed up."""
+    if path.suffix.lower() not in READERS or not any(column.labels for column in reading.columns.values()):
+        return
+    for variable in dictionary_of(path):
+        labels = reading.columns.get(variable.name, ColumnReading()).labels
+        for code, text in variable.labels.items():
+            if text in labels.values() and labels.get(code, text) != text:
+                raise InvalidProblem(
+                    f"{path}: code {shown(code)} of {shown(variable.name)} is {shown(text)} in the dictionary of the file, and "
+                    f"{shown(labels[code])} in the problem file; correct the one that is wrong, and design anew."
+                )
 
 
 def marks_of(reading: Reading) -> Marks:
@@ -462,7 +495,9 @@ def _workbook(path: Path, reading: Reading) -> tuple[list[str], Any, bool]:
         raise InvalidProblem(f'{path}: has the sheets {shown(visible)}; name one: sheet = ".." in [records], --sheet of init.')
     if name is not None and name not in book.sheet_names:
         near = meant(name, book.sheet_names)
-        raise InvalidProblem(f"{path}: has no sheet {shown(name)}; {near}it has {shown(book.sheet_names)}.")
+        raise InvalidProblem(
+            f"{path}: has no sheet {shown(name)}; {near}it has {shown(book.sheet_names)}; correct sheet = .. in [records]."
+        )
     sheet = book.get_sheet_by_name(name or visible[0])
     first: list[Any] = next(iter(sheet.iter_rows()), [])
     while first and first[-1] == "":
@@ -471,15 +506,14 @@ def _workbook(path: Path, reading: Reading) -> tuple[list[str], Any, bool]:
         raise InvalidProblem(
             f"{path}, sheet {shown(sheet.name)}: its first row is no line of names, from A1 on; write a name above each column."
         )
-    _require_names(path, first)
+    _require_names(f"{path}, sheet {shown(sheet.name)}", first)
     return list(first), sheet, sheet.name not in visible
 
 
-def _require_names(path: Path, names: Sequence[str]) -> None:
-    """Refuse columns without a name, or two of one name; engines do not tell upper from lower case."""
-    usable = all(name.strip() and name.isprintable() for name in names)
-    if not names or not usable or len({name.casefold() for name in names}) < len(names):
-        raise InvalidProblem(f"{path}: has no columns, one without a name, or two of one name; give each a name of its own.")
+def _require_names(where: object, names: Sequence[str]) -> None:
+    """Refuse columns without a name, or two of one name; where: the file, or its sheet."""
+    if fault := fault_of_names(names):
+        raise InvalidProblem(f"{where}: must name every column once, whatever the case of letters; {fault}.")
 
 
 def _require_file(path: Path) -> None:

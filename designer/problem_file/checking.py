@@ -18,13 +18,21 @@ from designer.base.errors import InvalidProblem
 from designer.base.frames import columns_of
 from designer.base.labels import EXACT, Labels, is_missing, listed_label, number_of, texts_of, values_of
 from designer.files.data_files import parquet_columns
-from designer.files.office_files import cells_of, column_names, dictionary_of, is_office_file, marks_of, notes_on
+from designer.files.office_files import (
+    cells_of,
+    column_names,
+    dictionary_of,
+    is_office_file,
+    marks_of,
+    notes_on,
+    require_columns,
+)
 from designer.problem.histogram import OTHERS, REFUSE, WORDS
 from designer.problem.reading import ColumnReading, Reading
 from designer.problem_file.forms import ProblemFile
 from designer.problem_file.kinds import read_request
 from designer.problem_file.sections import ExpectedValues
-from designer.relations.records.csv_rows import Marks, batches, header
+from designer.relations.records.csv_rows import Marks, batches, header, overlong
 from designer.relations.records.row_unit import entity_of
 from designer.relations.records.values import python_number
 
@@ -77,18 +85,19 @@ class DataIssue:
 @dataclass(frozen=True)
 class RecordsReport:
     """What is wrong with some records, by column. Confidential: see `CONFIDENTIAL`. counts: are the rows counts, which the rule
-    for unlisted values does not concern?"""
+    for unlisted values does not concern? warnings: sentences about the file, such as of its dictionary."""
 
     rows: int
     rule: str
     findings: tuple[DataIssue, ...]
     notes: tuple[str, ...] = ()
     counts: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def clean(self) -> bool:
         """Was nothing found?"""
-        return not self.findings
+        return not self.findings and not self.warnings
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, with the warning first."""
@@ -96,14 +105,17 @@ class RecordsReport:
             {"where": f.where, "what": f.what, "rows": f.rows, "values": [list(entry) for entry in f.values[:SHOWN]]}
             for f in self.findings
         ]
-        return {"confidential": CONFIDENTIAL, "rows": self.rows, "unlisted": self.rule, "findings": found}
+        warned = list(self.warnings)
+        return {"confidential": CONFIDENTIAL, "rows": self.rows, "unlisted": self.rule, "findings": found, "warnings": warned}
 
     def to_text(self) -> str:
         """For the terminal, with the warning first and last."""
-        found = [line for finding in self.findings for line in finding.lines()] or ["Nothing was found."]
+        found = [line for finding in self.findings for line in finding.lines()]
+        found += [f"Warning: {sentence}" for sentence in self.warnings]
         rule = [] if self.counts else [f'unlisted = "{self.rule}": {WORDS[self.rule]}']
         head = [CONFIDENTIAL, "", f"Rows: {self.rows:,}{' (the header is row 1)' if self.counts else ''}", *rule, ""]
-        return "\n".join([*head, *found, "", *self.notes, *([CONFIDENTIAL] if self.findings else [])])
+        last = [] if self.clean else [CONFIDENTIAL]
+        return "\n".join([*head, *(found or ["Nothing was found."]), "", *self.notes, *last])
 
 
 def check_records(
@@ -139,7 +151,10 @@ def check_records(
     columns = _columns(data, needed, reading, listing.compared)
     rows = len(next(iter(columns.values()), ()))
     found = [*_of_values(listing, columns), *_of_groups(listing, columns), *_of_numbers(listing, columns)]
-    notes = [*_notes(data, reading, listing), *_decimal_note(columns, listing.numbers, reading)]
+    path = Path(data) if isinstance(data, (str, Path)) else None
+    warnings = [] if rows else ["there is no record; a release would hold noise alone."]
+    warnings += _of_file_itself(path, reading, listing) if path else []
+    notes = [*(notes_on(path, reading) if path else ()), *_decimal_note(columns, listing.numbers, reading)]
     if entity is None:
         notes.append("Rows of one person: not looked at; name the column that tells whose they are (--entity).")
         if rows_per_entity is not None:
@@ -148,7 +163,7 @@ def check_records(
         bound = 1 if rows_per_entity is None else count(rows_per_entity, "rows_per_entity")
         found += _of_entities(columns[entity], entity, bound)
         notes.append(PUBLIC_BOUND)
-    return RecordsReport(rows, listing.rule, tuple(found), tuple(notes))
+    return RecordsReport(rows, listing.rule, tuple(found), tuple(notes), warnings=tuple(warnings))
 
 
 def check_counts(
@@ -227,7 +242,7 @@ def _columns(data: Any, needed: Sequence[str], reading: Reading, numbers: Sequen
     """The columns that are looked at; of a CSV file as texts, None where they are empty, numbers read."""
     if isinstance(data, (str, Path)):
         path = Path(data)
-        _require(needed, column_names(path, reading))
+        require_columns(path, needed, column_names(path, reading), reading)
         if is_office_file(path) or path.suffix == ".csv" or any(name in reading.changing for name in needed):
             return _of_file(path, needed, reading, numbers)
         held: Any = parquet_columns(path)
@@ -262,26 +277,33 @@ def _of_file(path: Path, needed: Sequence[str], reading: Reading, numbers: Seque
 
 
 def _decimal_note(columns: Columns, numbers: Iterable[str], reading: Reading) -> list[str]:
-    """Where numbers that cannot be read are numbers with the other decimal mark."""
-    other = "," if marks_of(reading).decimal == "." else "."
-    marks = Marks(";", other)
-    texts = ((name, value) for name in numbers for value in columns[name] if isinstance(value, str))
-    found = next((name for name, value in texts if marks.number(value) is not None), None)
-    return (
-        [f'{printed(found)}: has numbers with the decimal mark {other!r}; say [records] decimal = "{other}".'] if found else []
-    )
-
-
-def _notes(data: Any, reading: Reading, listing: ExpectedValues) -> list[str]:
-    """What is to be known of a workbook, and where the dictionary of a file and the problem file differ."""
-    if not isinstance(data, (str, Path)) or not is_office_file(path := Path(data)):
+    """Where numbers that cannot be read are numbers with the other decimal mark, or with marks of thousands."""
+    own = marks_of(reading).decimal
+    other = "," if own == "." else "."
+    decimal, grouped = Marks(";", other), Marks(";", own, other)
+    texts = [(name, value) for name in numbers for value in columns[name] if isinstance(value, str)]
+    marked = [(name, value) for name, value in texts if decimal.number(value) is not None]
+    if not marked:
         return []
-    told = list(notes_on(path, reading))
-    for variable in dictionary_of(path, reading):
+    if all(grouped.number(value) is not None for _, value in marked):
+        told = f"{printed(marked[0][0])}: has numbers with the mark {other!r}, of thousands or of decimals"
+        return [f'{told}; say [records] thousands = "{other}" or decimal = "{other}".']
+    return [f'{printed(marked[0][0])}: has numbers with the decimal mark {other!r}; say [records] decimal = "{other}".']
+
+
+def _of_file_itself(path: Path, reading: Reading, listing: ExpectedValues) -> list[str]:
+    """Records of a CSV file that are cut off, and where the dictionary of a file and the problem file differ."""
+    if path.suffix == ".csv" and (longer := overlong(path, marks_of(reading).delimiter)):
+        return [
+            f"{counted(len(longer), 'record')} with more fields than the first line has names, the first is record "
+            f"{longer[0]:,}; what is beyond is cut off. Put fields that hold the delimiter in quotes."
+        ]
+    told: list[str] = []
+    for variable in dictionary_of(path, reading) if is_office_file(path) else ():
         name, own = variable.name, reading.columns.get(variable.name, ColumnReading())
         if name not in listing.columns or isinstance(own.bins, tuple):
             continue
-        known = listing.values.get(name)
+        known = listing.values.get(name, own.values or None)
         if twice := [text for text, times in Counter(variable.labels.values()).items() if times > 1]:
             told.append(
                 f"{printed(name)}: the file has the label {shown(twice[0])} for several codes; codes are read, never labels."
@@ -289,14 +311,14 @@ def _notes(data: Any, reading: Reading, listing: ExpectedValues) -> list[str]:
         for code, text in variable.labels.items():
             if code in own.labels and own.labels[code] != text:
                 told.append(
-                    f"Warning: {printed(name)}: {shown(code)} is {shown(text)} in the file and {shown(own.labels[code])} in "
+                    f"{printed(name)}: {shown(code)} is {shown(text)} in the file and {shown(own.labels[code])} in "
                     "the problem file; if they mean different things, correct the problem file and design anew."
                 )
         if known is not None and (beyond := [c for c in variable.labels if c not in known and not own.is_missing(c)]):
             told.append(f"{printed(name)}: codes with a label in the file that are not listed here: {shown(beyond)}.")
         if name in listing.numbers and (open_ := [code for code in variable.missing if code not in own.missing_codes]):
             told.append(
-                f"Warning: {printed(name)}: the file declares {shown(open_)} missing, and the problem file does not: they are "
+                f"{printed(name)}: the file declares {shown(open_)} missing, and the problem file does not: they are "
                 "read as numbers."
             )
     return told

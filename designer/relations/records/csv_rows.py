@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -101,9 +101,31 @@ def header(path: Path, delimiter: str) -> list[str]:
         raise InvalidProblem(
             f"{path}: its first line is separated by {mark!r}, not by {delimiter!r}: give --delimiter {mark!r}."
         )
-    if not all(names) or len({name.casefold() for name in names}) != len(names) or not names:
-        raise InvalidProblem(f"{path}, line 1: must name every column once, whatever the case of letters; rename one.")
+    if fault := fault_of_names(names):
+        raise InvalidProblem(f"{path}, line 1: must name every column once, whatever the case of letters; {fault}.")
     return names
+
+
+def fault_of_names(names: Sequence[str]) -> str:
+    """What is wrong with the names of columns, and what to do; empty where nothing is. Case makes no difference to engines."""
+    if not names:
+        return "there is none; write the names of the columns first"
+    folded = [name.casefold() for name in names]
+    for place, name in enumerate(names, 1):
+        if not name.strip():
+            return f"column {place} has no name; write one above it"
+        if not name.isprintable():
+            return f"the name of column {place} holds characters that cannot be seen; rename it"
+        if folded.index(folded[place - 1]) + 1 < place:
+            return f"columns {folded.index(folded[place - 1]) + 1} and {place} are both {shown(name)}; rename one"
+    return ""
+
+
+def overlong(path: Path, delimiter: str) -> list[int]:
+    """The records, from 1 on, with more fields than the first line has names, which are cut off."""
+    rows = _records(path, delimiter)
+    width = len(next(rows))
+    return [place for place, row in enumerate(rows, 1) if any(row[width:])]
 
 
 def batches(path: Path, delimiter: str, width: int) -> Iterator[list[tuple[str, ...]]]:
