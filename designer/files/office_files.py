@@ -177,7 +177,7 @@ def as_parquet(
 
     names = column_names(path, reading)
     kept = list(names if columns is None else dict.fromkeys(columns))
-    require_columns(path, kept, names, reading)
+    require_file_columns(path, kept, names, reading)
     _require_codes(path, reading)
     kinds = {n: pa.int64() if n in whole else pa.float64() if n in numbers else pa.string() for n in kept}
     schema, marks = pa.schema(list(kinds.items())), marks_of(reading)
@@ -212,7 +212,7 @@ def column_names(path: Path, reading: Reading = UNSAID) -> list[str]:
     return list(parquet.read_schema(sorted(glob(str(path)))[0]).names)
 
 
-def require_columns(path: Path, needed: Sequence[str], names: Sequence[str], reading: Reading) -> None:
+def require_file_columns(path: Path, needed: Sequence[str], names: Sequence[str], reading: Reading) -> None:
     """Refuse a file without a column that is needed, with its sheet, if it has any.
 
     Parameters

@@ -25,7 +25,7 @@ from designer.files.office_files import (
     is_office_file,
     marks_of,
     notes_on,
-    require_columns,
+    require_file_columns,
 )
 from designer.problem.histogram import OTHERS, REFUSE, WORDS
 from designer.problem.reading import ColumnReading, Reading
@@ -242,7 +242,7 @@ def _columns(data: Any, needed: Sequence[str], reading: Reading, numbers: Sequen
     """The columns that are looked at; of a CSV file as texts, None where they are empty, numbers read."""
     if isinstance(data, (str, Path)):
         path = Path(data)
-        require_columns(path, needed, column_names(path, reading), reading)
+        require_file_columns(path, needed, column_names(path, reading), reading)
         if is_office_file(path) or path.suffix == ".csv" or any(name in reading.changing for name in needed):
             return _of_file(path, needed, reading, numbers)
         held: Any = parquet_columns(path)
