@@ -11,7 +11,7 @@ ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.
 PAGES = [path for path in sorted((ROOT / "docs").rglob("*.md")) if "gallery" not in path.parts]
 PAGES += [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 SKIPPED = "*.json,*.csv,*.svg,*.parquet,*.ipynb,*/docs/gallery/*"
-MEANT = "linz,whis,nd"  # a town, the ends of whiskers, North Dakota
+MEANT = "linz,whis,nd,sav"  # a town, the ends of whiskers, North Dakota, a file of SPSS
 AMERICAN = re.compile(
     r"\b(?:(?:optim|minim|maxim|normal|random|general|summar|organ|recogn|real|emphas|factor|penal|special|symbol|util)"
     r"iz(?:e[srd]?|ing|ation\w*)|analyz\w*|colors?|centers?|behaviors?|neighbor\w*|favor\w*|labeled|modeling|gray|artifacts?)\b",
