@@ -30,17 +30,25 @@ BINS = either(
     noted("Days as months (2021-03) or years (2021).", one_of(*PERIODS)),
 )
 CODE = either(text(), number())
+LABELS = noted("A text for each code, beside which it is shown.", {"type": "object", "additionalProperties": text()})
+LABELS_IN_FILE = either(
+    noted("A table beside the file: codes in its first column, their labels in its second.", text()), LABELS
+)
 COLUMN_KEYS: Mapping[str, Schema] = {
     "bins": noted("What numbers or days are grouped into.", BINS),
-    "labels": noted("A text for each code, beside which it is shown.", {"type": "object", "additionalProperties": text()}),
+    "labels": LABELS,
     "missing": noted(
         "Codes that say that a value is missing, and ranges of them: [98, 99, [-inf, -1]].",
         list_of(either(CODE, list_of(CODE, least=2, most=2))),
     ),
 }
 COLUMN_FORM = Named("column_reading", record({}, COLUMN_KEYS, note="How a column of records is read."))
+COLUMN_IN_FILE = Named(
+    "column_in_file", record({}, {**COLUMN_KEYS, "labels": LABELS_IN_FILE}, note="How a column of records is read.")
+)
 ATTRIBUTE_KEYS: Mapping[str, Schema] = {
     **COLUMN_KEYS,
+    "labels": LABELS_IN_FILE,
     "values": noted("The values, where bins or labels do not list them.", list_of(CODE)),
 }
 ATTRIBUTE = Named("attribute_reading", record({}, ATTRIBUTE_KEYS, note="An attribute by its bins, or by codes with labels."))
@@ -58,12 +66,13 @@ SECTIONS: Mapping[str, Any] = {
         "records_section", record({}, RECORDS_KEYS, note="What the records are, and how their file is read.", **TOGETHER)
     ),
     "columns": noted(
-        "How columns of the records are read, by their names.", {"type": "object", "additionalProperties": COLUMN_FORM}
+        "How columns of the records are read, by their names.", {"type": "object", "additionalProperties": COLUMN_IN_FILE}
     ),
 }
+COLUMNS = {"type": "object", "additionalProperties": COLUMN_FORM}
 READING = Named(
     "reading",
-    record({}, {**RECORDS_KEYS, "columns": SECTIONS["columns"]}, note="How a release reads its records.", minProperties=1),
+    record({}, {**RECORDS_KEYS, "columns": COLUMNS}, note="How a release reads its records.", minProperties=1),
 )
 
 

@@ -23,6 +23,7 @@ from designer.certificate.frozen import FrozenMechanism, summary_lines, to_spec
 from designer.certificate.guarantee import ALL, NOTES, NOTHING, UNITS, About
 from designer.designing.dispatch import design
 from designer.designing.printouts import optimality_lines
+from designer.files.data_files import read_table
 from designer.mechanism.caution_lines import cautions
 from designer.problem.histogram import IN_FILES, OTHERS
 from designer.problem.reading import ATTRIBUTE_KEYS, UNSAID, ColumnReading, Reading, require_known
@@ -391,6 +392,35 @@ def with_dates_written(given: Any, key: str = "") -> Any:
     return given
 
 
+def with_code_lists(data: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any], list[Path]]:
+    """A file whose labels are written out, and the tables beside it that hold them."""
+    read: list[Path] = []
+
+    def written(own: Any) -> Any:
+        if not isinstance(own, dict) or not isinstance(own.get("labels"), str):
+            return own
+        read.append(folder / own["labels"])
+        return {**own, "labels": code_list(read[-1])}
+
+    sections = {key: data[key] for key in ("columns", "domain") if isinstance(data.get(key), dict)}
+    return {**data, **{key: {name: written(own) for name, own in held.items()} for key, held in sections.items()}}, read
+
+
+def code_list(path: Path) -> dict[str, str]:
+    """The label of each code, from the first two columns of a public table; refuses a gap and a code that is there twice."""
+    found: dict[str, str] = {}
+    columns = list(read_table(path).values())
+    if len(columns) < 2:
+        raise InvalidProblem(f"{path}: has one column; write codes in the first and their labels in the second.")
+    for line, (code, label) in enumerate(zip(*columns[:2], strict=True), 2):
+        if not code or not label:
+            raise InvalidProblem(f"{path}, line {line}: lacks a code or its label; write both.")
+        if code in found:
+            raise InvalidProblem(f"{path}, line {line}: has the code {shown(code)} once more; leave one of the lines out.")
+        found[code] = label
+    return found
+
+
 def with_values_of_domain(data: Mapping[str, Any]) -> tuple[dict[str, Any], Reading]:
     """A file whose attributes of [domain] list their values, and how its records are read: [records], [columns], and what these
     attributes said of bins, labels and missing values."""
@@ -515,6 +545,7 @@ class ProblemFile(ABC):
         require_filled(path, data)
         with naming(path):
             require_form(path, record({}, HEADING), {key: written[key] for key in HEADING if key in written})
+            written, lists = with_code_lists(written, path.parent)
             written, reading = with_values_of_domain(written)
             if reading and not cls.from_records:
                 raise cls.without_records()
@@ -523,7 +554,7 @@ class ProblemFile(ABC):
             own: type[Self] = reader.class_of_file(cls)
             reader = reader if own is cls else own.reader(path, written)
             asked, title = reader.read(), str(written.get("title", path.stem))
-            return own(title=title, files=reader.read_files(), about=about_of(written, reading), **asked)
+            return own(title=title, files=(*reader.read_files(), *lists), about=about_of(written, reading), **asked)
 
     @classmethod
     def without_records(cls) -> InvalidProblem:

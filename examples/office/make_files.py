@@ -2,7 +2,8 @@
 
     python make_files.py
 
-writes survey.sav, firms.dta, persons.xlsx and places.csv to this folder. Nobody in them exists.
+writes survey.sav, firms.dta, persons.xlsx, and the public tables sectors.csv and places.csv to this folder. Nobody in them
+exists.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def places() -> list[tuple[str, ...]]:
 
 
 def main() -> None:
-    """Write the four files."""
+    """Write the five files."""
     random = np.random.default_rng(SEED)
     labels = {"sex": SEX, "work": WORK}
     titles = ["Number of the household", "Sex", "Age in years", "Work in the week before"]
@@ -61,8 +62,13 @@ def main() -> None:
     )
     pyreadstat.write_dta(firms(random), "firms.dta", variable_value_labels={"size": SIZES})
     rows = places()
-    with open("places.csv", "w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([("part", "state", "region", "district", "municipality"), *rows])
+    public = {
+        "sectors.csv": [("code", "label"), *SECTORS.items()],
+        "places.csv": [("part", "state", "region", "district", "municipality"), *rows],
+    }
+    for name, table in public.items():
+        with open(name, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows(table)
     weights = random.dirichlet(np.full(len(rows), 0.7))
     with xlsxwriter.Workbook("persons.xlsx") as book:
         sheet = book.add_worksheet("Persons")
@@ -72,7 +78,7 @@ def main() -> None:
             sheet.write_string(row, 0, rows[home][-1])
             sheet.write_number(row, 1, int(random.integers(1930, 2026)))
         book.add_worksheet("Notes").write_string(0, 0, "Persons on 30 September 2026, made up")
-    for name in ("survey.sav", "firms.dta", "persons.xlsx", "places.csv"):
+    for name in ("survey.sav", "firms.dta", "persons.xlsx", *public):
         print(f"{name}: {Path(name).stat().st_size:,} bytes")
 
 

@@ -267,6 +267,28 @@ def test_groups_are_bins_and_what_is_summed_has_none(tmp_path: Path, capsys: Any
     assert re.search(words, capsys.readouterr().err)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_are_those_of_a_code_list(tmp_path: Path, capsys: Any, kind: str) -> None:
+    path, listed = problem(tmp_path, kind), tmp_path / "codes.csv"
+    whole = path.read_text()
+    stated = re.search(r"labels = ({.*?})", whole)
+    assert stated is not None
+    expected = read_request(path)
+    listed.write_text("code,label\n" + "".join(f"{code},{label}\n" for code, label in re.findall('"(.)" = "(.*?)"', stated[1])))
+    path.write_text(whole.replace(stated[1], '"codes.csv"'))
+    found = read_request(path)
+    assert found.about == expected.about and found.files == (path, listed)
+    for content, words in (
+        ("code,label\n1,A\n1,B\n", "codes.csv, line 3: has the code '1' once more"),
+        ("code,label\n1,A\n2,\n", "codes.csv, line 3: lacks a code or its label"),
+        ("code\n1\n", "codes.csv: has one column"),
+        ("code,label\n1,A\n2,A\n", "'A' is the label of"),
+    ):
+        listed.write_text(content)
+        assert main(["design", str(path)]) == 2
+        assert words in capsys.readouterr().err
+
+
 def test_kinds_without_records_refuse_what_is_said_of_them(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "own.toml"
     path.write_text(f'kind = "own_report"\n{RECORDS}[domain]\na = 2\n[relation]\nmetric = "uniform"\nepsilon = 1\n[report]\n')
