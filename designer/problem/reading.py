@@ -30,9 +30,11 @@ BINS = either(
     noted("Days as months (2021-03) or years (2021).", one_of(*PERIODS)),
 )
 CODE = either(text(), number())
-LABELS = noted("A text for each code, beside which it is shown.", {"type": "object", "additionalProperties": text()})
-LABELS_IN_FILE = either(
-    noted("A table beside the file: codes in its first column, their labels in its second.", text()), LABELS
+BY_CODE: Schema = {"type": "object", "additionalProperties": text()}
+LABELS = noted("A text for each code, beside which it is shown.", BY_CODE)
+LABELS_IN_FILE = noted(
+    "A text for each code, beside which it is shown; or a table beside the file, codes first, texts second.",
+    either(text(), BY_CODE),
 )
 COLUMN_KEYS: Mapping[str, Schema] = {
     "bins": noted("What numbers or days are grouped into.", BINS),
