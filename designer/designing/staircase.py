@@ -4,6 +4,7 @@ laws, or the stairs of Geng and Viswanath for one real number (docs/theory/stair
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -117,18 +118,16 @@ def design_staircase(
         return _with_stairs(frame)
     if dimension > 1 or offset == "whole" or (offset == "fitting" and frame.kept_whole.any()):
         return _on_lattice(frame, offset, limit)
-    made, behind = [], []
-    for search in (
-        lambda: _on_lattice(frame, offset, limit),
-        lambda: _with_stairs(_framed(problem, coordinates_, fine=True)),
-    ):
-        try:
-            made.append(search())
-        except WorseThanIncumbent as outdone:  # which does not speak of the other
-            behind.append(outdone)
-    if not made:
-        raise behind[0]
-    return min(made, key=lambda one: _loss(problem, one))
+    lattice: StaircaseMechanism | None = None
+    with suppress(WorseThanIncumbent):  # which does not speak of the other law
+        lattice = _on_lattice(frame, offset, limit)
+    try:
+        stairs = _with_stairs(_framed(problem, coordinates_, fine=True))
+    except WorseThanIncumbent:
+        if lattice is None:
+            raise
+        return lattice
+    return stairs if lattice is None else min(lattice, stairs, key=lambda made: _loss(problem, made))
 
 
 def _loss(problem: Problem, made: StaircaseMechanism) -> float:
