@@ -53,6 +53,7 @@ ErrorNorm = Literal["l1", "linf"]
 SIGNED = 12
 # No beta below is looked for, nor to more than the part e^(-27.6 / 2^20).
 LEAST_BETA, HALVINGS = 1e-12, 20
+LEAST_SHARE = 1e-300  # of a tail, below which floats end and no quantile of the continuous law is looked for
 
 
 @dataclass(frozen=True)
@@ -316,7 +317,7 @@ def _joint(mechanism: AdditiveLaw, beyond: float, wanted: np.ndarray) -> Floats:
         chebyshev = np.exp(r) * (continuous_deviations(mechanism)[wanted] + reaches[wanted]) / math.sqrt(beyond)
     norms = reach(mechanism)[wanted] * gamma.isf(share, max(1, len(mechanism.noise.heard))) + reaches[wanted]
     found = np.minimum(chebyshev, norms)
-    continuous = _continuous(mechanism, rows)
+    continuous = _continuous(mechanism, rows) if share > LEAST_SHARE else None
     if continuous is not None:
         kinds, place = kinds_of(rows)
         quantiles = np.array([continuous(row, share) for row in kinds])

@@ -240,3 +240,13 @@ def test_equal_laws_of_sums_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) 
     assert len(seen) == 3 and max(seen) <= 4
     assert np.array(found)[[0, 1, 5]] == pytest.approx(every, rel=1e-9)
     assert (np.array(found)[[0, 1, 5]] >= every).all()
+
+
+def test_margins_of_sums_on_a_grid_that_is_far_coarser_than_the_noise() -> None:
+    """The tail that is left for the continuous law is then below all floats; the noise is 0 but for a share of e^-250."""
+    weights = np.full(4, 250.0)
+    cells = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]])
+    back = cells @ np.linalg.pinv(cells)
+    relation, grid = metrics.add_remove(2, 1000.0), Grid((0,) * 4)
+    made = AdditiveMechanism("custom", Workload(cells), relation, weighted_l1(weights), grid, reconstruction=back)
+    assert made.margins(0.95).tolist() == [0.0] * 4
