@@ -67,6 +67,8 @@ LARGEST_GROUP = 100  # records of a group under (epsilon, delta), delta > 0: cor
 LARGEST_PURE_GROUP = 4096  # records of a group under pure epsilon, whose corners are known: a second for a thousand
 
 # Designs
+MOST_CONSISTENT_ANSWERS = 2000  # answers that agree by least squares: seconds of a decomposition, growing with the cube
+MOST_CONSISTENT_ENTRIES = 2**25  # entries of their queries, written out: 256 MB
 MOST_AUTO_ELEMENTS = 5000  # elements for which "auto" starts families that scan all pairs often; a scan of more takes a second
 MOST_LISTED_NUMBERS = 50_000_000  # numbers of pairs times queries that splitting a budget writes out: 0.4 GB
 MOST_JOINT_UNKNOWNS = 4000  # queries times elements fitted together: a minute or two; more than in proportion beyond

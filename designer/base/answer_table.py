@@ -424,7 +424,7 @@ def _interval_words(percent: str, simultaneous: bool, law: str) -> str:
 
 
 NUMBERS = ("answer", "standard_error", "consistent")
-ENDS = ("lower_", "upper_", "joint_lower_", "joint_upper_")
+ENDS = ("lower_", "upper_", "joint_lower_", "joint_upper_", "consistent_")
 
 
 def _free(names: Sequence[str]) -> list[str]:

@@ -33,6 +33,9 @@ R = TypeVar("R")
 
 WHOLE_TOLERANCE = 1e-6  # of a number without noise and the whole number that it is
 MOST_ERRORS = 20.0  # standard errors that noise alone does not move an answer by: with Laplace noise once in 10^12 answers
+AS_THEY_ARE = (
+    "Post-processing: none was needed. The released answers agree with one another and have no bias; they may be below 0."
+)
 SMALLEST = 1e-12  # of the largest standard deviation: what is below it carries no noise
 
 
@@ -41,7 +44,8 @@ class AgreeingTables:
     """For each answer table of a release, in order, numbers that agree, (G,); None where there are none, and why.
 
     words: what was done, in sentences. whole: are they whole numbers (of the step of their query)? farthest: how many standard
-    errors the farthest of them lies from what was released, which `compared` finds.
+    errors the farthest of them lies from what was released, which `compared` finds. laws: tables with the standard errors and
+    intervals of these numbers, where they have no bias.
     """
 
     tables: tuple[Floats | None, ...]
@@ -49,6 +53,7 @@ class AgreeingTables:
     words: str
     whole: bool
     farthest: float = math.nan
+    laws: tuple[AnswerTable, ...] = ()
 
     @classmethod
     def joined(cls, numbers: Floats, tables: Sequence[AnswerTable], words: str, whole: bool) -> AgreeingTables:
@@ -124,13 +129,19 @@ class Agreement(ABC, Generic[M, R]):
     def made(self, mechanism: M, released: R, published: PublishedSums | None, whole: bool) -> AgreeingTables:
         """The tables. `InvalidProblem` where none have the published margins."""
 
-    def require_unbiased(self, mechanism: M) -> None:
-        """Refuse, before any data are touched, what has no whole numbers without a bias."""
-        raise InvalidProblem("--consistent unbiased: is there for nested counts alone; use --consistent integer.")
+    def require_unbiased(self, mechanism: M, whole: bool) -> None:
+        """Refuse, before any data are touched, what has no agreeing numbers, perhaps whole, without a bias."""
+        if whole:
+            raise InvalidProblem(
+                "--consistent unbiased-integer: is there for answers to linear queries; use unbiased, or integer, which has a "
+                "bias."
+            )
 
-    def unbiased(self, released: R) -> AgreeingTables:
-        """Whole numbers that agree and have no bias, perhaps below 0."""
-        raise NotImplementedError
+    def unbiased(self, mechanism: M, released: R, whole: bool) -> AgreeingTables:
+        """Numbers that agree and have no bias, perhaps below 0: the answers themselves, where these agree."""
+        tables = released.answer_tables()  # type: ignore[attr-defined]
+        made = AgreeingTables.joined(np.concatenate([table.answers for table in tables]), tables, AS_THEY_ARE, False)
+        return replace(made, laws=tables)
 
 
 def require_cells(cells: int, what: str) -> None:

@@ -95,9 +95,11 @@ def add_table_options(made: argparse.ArgumentParser) -> None:
     made.add_argument("--level", type=float, help=f"of the intervals (default {LEVEL})")
     made.add_argument(
         "--consistent",
-        choices=["integer", "nonnegative", "unbiased"],
-        help="a column beside the answers: numbers that agree with one another and with the published margins; unbiased: whole "
-        "numbers without a bias, of nested counts, perhaps below 0",
+        choices=["unbiased", "unbiased-integer", "integer", "nonnegative"],
+        nargs="?",
+        const="unbiased",
+        help="a column beside the answers: numbers that agree with one another; unbiased, with intervals (the default), or in "
+        "whole numbers, perhaps below 0; integer and nonnegative from 0 on, and with the published margins, but biased",
     )
     made.add_argument(
         "--published",

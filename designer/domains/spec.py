@@ -106,6 +106,14 @@ class ProductAgreement(Agreement[StructuredMechanism, StructuredRelease]):
         joined, words = agreed(mechanism.workload.written_out().matrix, answers, errors, exact, whole)
         return AgreeingTables.joined(joined, tables, words, whole)
 
+    def require_unbiased(self, mechanism: StructuredMechanism, whole: bool) -> None:
+        if isinstance(mechanism.serves, tuple) and len({*mechanism.serves}) > 1:
+            raise InvalidProblem(
+                "--consistent unbiased: these terms are measured one by one, so their answers do not agree, and their least "
+                "squares are not implemented; use --consistent integer."
+            )
+        super().require_unbiased(mechanism, whole)
+
 
 def _published(mechanism: StructuredMechanism, published: PublishedSums) -> tuple[Any, Floats]:
     keys = mechanism.workload.domain.keys

@@ -45,13 +45,18 @@ def _agreement(format: str) -> Agreement[Any, Any] | None:
 
 def require_agreement(mechanism: FrozenMechanism, published: PublishedSums | None = None) -> Agreement[Any, Any]:
     """How releases are made to agree; `InvalidProblem` with the reason, before any data are touched, where they never are."""
+    agreement = _known_agreement(mechanism)
+    agreement.require(mechanism, published)
+    return agreement
+
+
+def _known_agreement(mechanism: FrozenMechanism) -> Agreement[Any, Any]:
     agreement = _agreement(mechanism.format)
     if agreement is None:
         raise InvalidProblem(
             f"--consistent: releases of {mechanism.format!r} have no agreeing tables: none are implemented, or there is no "
             "table; leave the option out."
         )
-    agreement.require(mechanism, published)
     return agreement
 
 
@@ -103,7 +108,8 @@ def agreeing_tables(
 TABLES_FORMAT = "dp-designer/tables"
 TABLES_VERSION = 1
 RELEASE, README = "release.json", "README.md"
-Consistent = Literal["integer", "nonnegative", "unbiased"]
+Consistent = Literal["unbiased", "unbiased-integer", "integer", "nonnegative"]
+UNBIASED = ("unbiased", "unbiased-integer")
 LONGEST_FILE = 80
 
 
@@ -111,9 +117,9 @@ LONGEST_FILE = 80
 class TableOptions:
     """How tables are written.
 
-    kind: a format of `FORMATS`. level: of the intervals. consistent: "integer", "nonnegative" or "unbiased" for a column of
-    such numbers beside the answers, or None. published: margins for it that the release does not hold. digits: "noise" or
-    "all"; None for what the format has. labels: of the codes of a column, instead of those of the problem file.
+    kind: a format of `FORMATS`. level: of the intervals. consistent: what numbers that agree stand beside the answers, or None.
+    published: margins for it that the release does not hold. digits: "noise" or "all"; None for what the format has. labels: of
+    the codes of a column, instead of those of the problem file.
     """
 
     kind: str = "csv"
@@ -132,10 +138,12 @@ class TableOptions:
         probability(self.level, "--level")
         if mechanism.format == "dp-designer/selection":
             raise InvalidProblem("-o: a selection releases a choice and no numbers, so there are no tables; name a file.")
-        if self.consistent == "unbiased":
+        if self.consistent in UNBIASED:
             if self.published is not None:
-                raise InvalidProblem("--consistent unbiased: does not keep --published margins; use --consistent integer.")
-            require_agreement(mechanism).require_unbiased(mechanism)
+                raise InvalidProblem(
+                    f"--consistent {self.consistent}: does not keep --published margins; use --consistent integer."
+                )
+            _known_agreement(mechanism).require_unbiased(mechanism, self.consistent == "unbiased-integer")
         elif self.consistent is not None:
             require_agreement(mechanism, self.published)
         elif self.published is not None:
@@ -198,9 +206,10 @@ def files_of_tables(
     described, joined = [], []
     for k, (table, name) in enumerate(track(list(zip(tables, names, strict=True)), "writing tables")):
         units = _units(mechanism, released, table)
-        plain = _with_agreeing(numbers_of(table, options.level), agreed, k)
-        if (options.digits or form.digits) == "noise":
+        plain = numbers_of(table, options.level)
+        if noise := (options.digits or form.digits) == "noise":
             plain = with_noise_digits(plain)
+        plain = _with_agreeing(plain, agreed, k, options.level, noise)
         made = _with_units(plain, units) if form.plain else plain
         published = _published(table, made, units, labels, mechanism, document)
         described.append(_described(published, name, sheets[k] if form.joined else "", units[0] if len({*units}) == 1 else ""))
@@ -261,13 +270,17 @@ def file_names(tables: Sequence[str], suffix: str) -> list[str]:
 def _agreed(mechanism: FrozenMechanism, released: Released, options: TableOptions) -> AgreeingTables | None:
     if options.consistent is None:
         return None
-    if options.consistent == "unbiased":
-        return require_agreement(mechanism).unbiased(released)
+    if options.consistent in UNBIASED:
+        return _known_agreement(mechanism).unbiased(mechanism, released, options.consistent == "unbiased-integer")
     return agreeing_tables(mechanism, released, options.published, whole=options.consistent == "integer")
 
 
-def _with_agreeing(made: NamedColumns, agreed: AgreeingTables | None, place: int) -> NamedColumns:
-    """The columns of a table with the agreeing numbers behind the answer."""
+def _with_agreeing(made: NamedColumns, agreed: AgreeingTables | None, place: int, level: float, noise: bool) -> NamedColumns:
+    """The columns of a table with the agreeing numbers behind the answer, and where these have no bias their standard errors
+    and intervals behind those of the answers.
+
+    noise: whether these have the digits that noise leaves; the numbers themselves keep all, so that they add up.
+    """
     if agreed is None:
         return made
     numbers = agreed.tables[place]
@@ -278,7 +291,15 @@ def _with_agreeing(made: NamedColumns, agreed: AgreeingTables | None, place: int
         columns[name] = column
         if name == "answer":
             columns["consistent"] = numbers
-    return NamedColumns(columns, {**made.meanings, "consistent": agreed.words}, made.missing, made.categories)
+    meanings, missing = {**made.meanings, "consistent": agreed.words}, dict(made.missing)
+    if agreed.laws:
+        own = numbers_of(agreed.laws[place], level)
+        own = with_noise_digits(own) if noise else own
+        for name in [*own.columns][own.categories + 1 :]:
+            columns[f"consistent_{name}"] = own.columns[name]
+            meanings[f"consistent_{name}"] = f"Of the column consistent. {own.meanings[name]}"
+        missing |= {f"consistent_{name}": reason for name, reason in own.missing.items()}
+    return NamedColumns(columns, meanings, missing, made.categories)
 
 
 def _units(mechanism: FrozenMechanism, released: Released, table: AnswerTable) -> list[str]:

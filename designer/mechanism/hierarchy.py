@@ -6,8 +6,6 @@ The answers are computed from the noisy counts alone (docs/theory/strategies.md,
 
 from __future__ import annotations
 
-import hashlib
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,19 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, frozen, real_array
-from designer.base.checks import assign, shown
+from designer.base.checks import assign
 from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
 from designer.base.json_text import array, flagged_vacuous
 from designer.base.run_length import in_runs, numbers_from, or_runs
 from designer.base.schema import POSITIVE, VACUOUS, Named, either, keys, list_of, needs_one_of, one_of, record
-from designer.certificate.agreement import AgreeingTables
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate
 from designer.certificate.frozen import SpecForm
 from designer.certificate.guarantee import (
     BUDGET_RANGE,
     CHANGING,
     HIERARCHY_FAMILIES,
-    Guarantee,
     Optimality,
     require_family,
 )
@@ -39,15 +35,14 @@ from designer.certificate.norms import Norm, weighted_l1
 from designer.limits import MOST_DRAWN_NUMBERS
 from designer.mechanism.additive import LAWS, PURE_SHIFT
 from designer.mechanism.interface import Falloff, GridMechanism
-from designer.mechanism.nesting import Nesting, described_rows, require_rates, tree_of, with_nodes
+from designer.mechanism.nesting import Nesting, described_rows, require_rates
 from designer.mechanism.noise import Grid, Noise, noise_for
 from designer.mechanism.release import Release
-from designer.mechanism.spec import CountAgreement, GridComposition, GridForm, known_statistics
+from designer.mechanism.spec import GridComposition, GridForm
 from designer.problem.compressed_rows import Matrix, written_out
 from designer.problem.relation import Relation
 from designer.problem.workload import (
     RANGES,
-    ROUNDING,
     ROWS,
     WORKLOAD,
     Workload,
@@ -58,9 +53,8 @@ from designer.problem.workload import (
     workload_to_spec,
 )
 from designer.relations.kinds import RELATION, relation_from_spec
-from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.margins import NoiseFacts
-from solvers.trees import Tree
 
 DRAWS = 2000
 AT_ONCE = 2**23  # counts whose draws are held together
@@ -273,114 +267,6 @@ class HierarchyMechanism(GridMechanism):
             rates=rates,
             allow_vacuous=allowed,
         )
-
-
-FRACTION = 48  # bits of a count behind the point
-WHOLE_WORDS = (
-    "Whole numbers that agree: every counted group is rounded down or up by one random number for all of them, so that nested "
-    "counts add up. Each is on average the released answer, and its variance is at most 1/4 more; counts may be below 0. "
-    "Post-processing: computed from the release and random bits that know nothing else of the data, so the guarantee is that "
-    "of the release."
-)
-
-
-@dataclass(frozen=True)
-class WholeAnswers:
-    """Whole numbers, (K,), in the place of the answers of the release of `fingerprint`, whose guarantee they keep.
-
-    post_processing: what was done, in sentences.
-    """
-
-    answers: tuple[int, ...]
-    queries: tuple[str, ...]
-    post_processing: str
-    guarantee: Guarantee
-    fingerprint: str
-
-
-def whole_answers(released: Release, entropy: Entropy | None = None) -> WholeAnswers:
-    """Round the answers to nested counts to whole numbers that add up, without a bias.
-
-    C are the sums of the finest counts, those of every group together, and U is uniform on [0, 1). A group from i to j has
-    floor(C_j + U) - floor(C_i + U). Raises `InvalidProblem` for queries that are no nested counts, weights that are no whole
-    numbers, and answers that do not add up. Source: docs/theory/strategies.md, section 8.
-
-    Parameters
-    ----------
-    released : of a hierarchy, or of nested counts that agree.
-    entropy : of U; that of the operating system where none is given.
-
-    >>> from designer import Problem, Workload, design, metrics
-    >>> asked = Workload.nested(4, {"region": ["N", "N", "S", "S"], "town": ["a", "b", "c", "d"]})
-    >>> made = design(Problem(asked, metrics.add_remove(4, 1.0)), "hierarchy").mechanism
-    >>> whole = whole_answers(made.release([3, 1, 0, 5])).answers
-    >>> whole[0] == sum(whole[1:3]) == sum(whole[3:])
-    True
-    """
-    if not isinstance(getattr(released.law, "workload", None), Workload):
-        raise InvalidProblem("whole answers: the release does not know what was asked; read it with its spec.")
-    tree, leaves, asked = _finest(released.law, released.answers, released.multiples or ())
-    fine = np.empty(len(tree.leaves), dtype=object)
-    fine[tree.first_leaf[tree.leaves]] = [int(part) for part in np.rint(np.ldexp(leaves, FRACTION)).tolist()]
-    random = int((SystemEntropy() if entropy is None else entropy).random_words(1)[0]) >> (64 - FRACTION)
-    sums = [total >> FRACTION for total in itertools.accumulate(fine.tolist(), initial=random)]
-    ends = tree.first_leaf + tree.leaf_counts
-    nodes = [sums[end] - sums[start] for start, end in zip(tree.first_leaf.tolist(), ends.tolist(), strict=True)]
-    entries = zip(asked.indices.tolist(), map(int, asked.data.tolist()), strict=True)
-    parts = [factor * nodes[node] for node, factor in entries]
-    answers = tuple(sum(parts[a:b]) for a, b in itertools.pairwise(asked.indptr.tolist()))
-    return WholeAnswers(answers, released.queries, WHOLE_WORDS, released.guarantee, released.fingerprint)
-
-
-def require_whole_answers(mechanism: Any) -> None:
-    """Refuse, before any data are touched, a mechanism whose releases `whole_answers` cannot round; `InvalidProblem` with the
-    reason. Answers agree where their noise does."""
-    if not isinstance(mechanism, GridMechanism) or not isinstance(mechanism.workload, Workload):
-        raise InvalidProblem("whole answers: are those of nested counts; this mechanism asks about something else.")
-    noise = () if isinstance(mechanism, HierarchyMechanism) else mechanism.noise_in_answers(1, SeededEntropy(0))[0]
-    _finest(mechanism, np.asarray(noise), [0] * len(mechanism.grid.exponents))
-
-
-def _finest(law: Any, answers: Floats, multiples: Sequence[int]) -> tuple[Tree, Floats, Any]:
-    """A tree, the released counts of its leaves, (C,), and the queries as sums of its nodes, (K, V), compressed."""
-    if not law.workload.whole_rows.all():
-        raise InvalidProblem("whole answers: some queries have weights that are no whole numbers; ask for counts.")
-    if isinstance(law, HierarchyMechanism):
-        nesting, counts = law.nesting, np.array([float(number) for number in multiples])
-        return nesting.tree, nesting.node_estimates(counts[:, None])[nesting.tree.leaves, 0], nesting.asked
-    tree, node, label = tree_of(described_rows(law.workload.matrix))
-    found = np.zeros(len(tree.parent))
-    found[node] = answers
-    asked = with_nodes(tree, label, law.workload.matrix)
-    leaves = found[tree.leaves]
-    sums = np.append(0.0, np.cumsum(leaves[np.argsort(tree.first_leaf[tree.leaves])]))
-    off = np.abs(sums[tree.first_leaf + tree.leaf_counts] - sums[tree.first_leaf] - found)[node]
-    if (off > ROUNDING * np.abs(answers).max()).any():
-        worst = law.workload.queries[int(np.argmax(off))]
-        raise InvalidProblem(
-            f"whole answers: {shown(worst)} is not the sum of the counts within it; design the family hierarchy, whose answers "
-            "agree."
-        )
-    return tree, leaves, asked
-
-
-class NestedAgreement(CountAgreement):
-    """The same; of nested counts that agree also whole numbers without a bias."""
-
-    def require_unbiased(self, mechanism: GridMechanism) -> None:
-        if known_statistics(mechanism.relation):
-            raise InvalidProblem("--consistent unbiased: does not keep published margins; use --consistent integer.")
-        try:
-            require_whole_answers(mechanism)
-        except InvalidProblem as reason:
-            raise InvalidProblem(f"--consistent unbiased: {reason} Or use --consistent integer.") from reason
-
-    def unbiased(self, released: Release) -> AgreeingTables:
-        """Its random number is a hash of the release, so that all who have the release make the same."""
-        whole = str((released.fingerprint, released.multiples, released.answers.tolist())).encode()
-        found = whole_answers(released, SeededEntropy(int.from_bytes(hashlib.sha256(whole).digest(), "big")))
-        words = f"{found.post_processing} The random number is a hash of the release, so that it always gives the same numbers."
-        return AgreeingTables.joined(np.array(found.answers, dtype=np.float64), released.answer_tables(), words, True)
 
 
 class HierarchyForm(GridForm):

@@ -60,6 +60,9 @@ class PlanAgreement(Agreement[TablePlan, TableRelease]):
             tuple(map(found.get, names)), tuple("" if n in found else reasons[n] for n in names), words + LISTED, whole
         )
 
+    def require_unbiased(self, mechanism: TablePlan, whole: bool) -> None:
+        raise InvalidProblem("--consistent unbiased: is not there for table plans; use --consistent integer.")
+
 
 @dataclass
 class _Family:

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ from designer.base.labels import unguarded
 from designer.cli import main
 from designer.cli import release_commands as table_commands
 from designer.domains.marginals_plan import design_marginals
-from designer.files.releases import read_release, release_document, verify_release
+from designer.files.releases import read_release, release_document, save_release, verify_release
 from designer.files.signatures import new_key
 from designer.files.table_files import TableOptions, file_names, write_tables
 from designer.files.table_writers import FORMATS
+from designer.mechanism.consistent_answers import consistent_answers
 from designer.tables import Average, Count, Measure, TablePlan, hierarchy
 
 EVIL = ["=cmd()", 'a,"b"', "two\nlines", "plain"]
@@ -288,7 +290,7 @@ def test_nested_counts_become_whole_numbers_without_a_bias(tmp_path: Path, monke
     made.save("spec.json")
     released = made.release([30, 0, 12, 7, 100])
     for folder in ("one", "two"):
-        options = TableOptions(consistent="unbiased")
+        options = TableOptions(consistent="unbiased-integer")
         options.require(made)
         write_tables(made, released, release_document(made, released), folder, options)
     towns, regions, total = (
@@ -297,13 +299,44 @@ def test_nested_counts_become_whole_numbers_without_a_bias(tmp_path: Path, monke
     assert total == [towns.sum()] and regions.tolist() == [towns[:3].sum(), towns[3:].sum()]
     assert (np.abs(np.concatenate([total, regions, towns]) - released.answers) < 1).all()
     assert Path("one/region.csv").read_bytes() == Path("two/region.csv").read_bytes()
-    assert index("one")["consistent"]["asked"] == "unbiased" and "on average" in index("one")["consistent"]["words"]
+    assert index("one")["consistent"]["asked"] == "unbiased-integer" and "on average" in index("one")["consistent"]["words"]
 
 
-def test_numbers_without_a_bias_are_of_nested_counts_that_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert release("--consistent", "unbiased") == 2
-    assert "does not keep published margins; use --consistent integer" in capsys.readouterr().err
+def test_answers_agree_without_a_bias_with_errors_and_intervals_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Totals are sums of their parts as decimals, in every format; `unbiased` is what `--consistent` alone means."""
+    monkeypatch.chdir(tmp_path)
+    problem = Problem(Workload.nested(3, {"sex": ["f", "m", "x"]}), metrics.add_remove(3, 1.0))
+    made = design(problem, "laplace").mechanism
+    made.save("spec.json")
+    save_release(made, made.release([400, 500, 3]), "release.json")
+    for kind in ("csv", "csv-semicolon"):
+        assert main(["tables", "spec.json", "release.json", "--format", kind, "--force", "-o", f"{kind}/", "--consistent"]) == 0
+    capsys.readouterr()
+    (total,), parts = rows("csv/total.csv"), rows("csv/sex.csv")
+    assert sum(Decimal(row["consistent"]) for row in parts) == Decimal(total["consistent"])
+    assert len(total["consistent"].partition(".")[2]) <= 6 and total["consistent"] != total["answer"]
+    best = consistent_answers(read_release("spec.json", "release.json"))
+    assert best.standard_errors is not None
+    assert float(total["consistent_standard_error"]) == best.standard_errors[0] < float(total["standard_error"])
+    assert float(total["consistent_lower_95"]) < float(total["consistent"]) < float(total["consistent_joint_upper_95"])
+    line = Path("csv-semicolon/total.csv").read_text().splitlines()[1]
+    assert total["consistent"].replace(".", ",") in line
+    meanings = {column["name"]: column["meaning"] for column in index("csv")["tables"][0]["columns"]}
+    assert "on average the answer without noise" in meanings["consistent"]
+    assert meanings["consistent_lower_95"].startswith("Of the column consistent. End of an interval")
+
+
+def test_what_has_no_agreeing_numbers_without_a_bias_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("margins.csv").write_text("sex,town,value\nF,,2\n")
+    assert release("--consistent", "unbiased", "--published", "margins.csv") == 2
+    assert "does not keep --published margins; use --consistent integer" in capsys.readouterr().err
     assert not Path("tables").exists()
-    plain = Problem(Workload.nested(2, {"cell": ["a", "b"]}), metrics.add_remove(2, 0.3))
-    with pytest.raises(InvalidProblem, match=r"--consistent unbiased: whole answers: .* Or use --consistent integer"):
-        TableOptions(consistent="unbiased").require(design(plain, "laplace").mechanism)
+    pairs = Workload(np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]]), ["a", "b", "c"])
+    three = design(Problem(pairs, metrics.add_remove(3, 1.0)), "laplace").mechanism
+    with pytest.raises(InvalidProblem, match="--consistent unbiased-integer: whole answers: groups overlap in three"):
+        TableOptions(consistent="unbiased-integer").require(three)
+    kept = design(Problem(Workload.identity(4), invariants.margins((2, 2)).protect(1.0)), "laplace").mechanism
+    with pytest.raises(InvalidProblem, match="--consistent unbiased: does not keep published margins"):
+        TableOptions(consistent="unbiased").require(kept)

@@ -70,7 +70,7 @@ DEEPER = {
     "designer.mechanism.accuracy": "accuracy_of",
     "designer.mechanism.bounds": "error_bounds",
     "designer.mechanism.derived": "DerivedAnswer difference ratio",
-    "designer.mechanism.hierarchy": "WholeAnswers whole_answers",
+    "designer.mechanism.consistent_answers": "WholeAnswers consistent_answers whole_answers",
     "designer.selection.scores": "Linear AbsoluteError Closeness LargestError RankError",
     "designer.synthetic.multiplicative": "MWEM mwem theorem_8",
     "designer.synthetic.small_databases": "SmallDB literal_size proposition_1 small_db",
