@@ -39,6 +39,7 @@ from designer.domains.marginals import MarginalMechanism, MarginalRelease
 from designer.domains.marginals_noise import assemble
 from designer.domains.marginals_workload import MarginalWorkload
 from designer.limits import MOST_AGREEING_CELLS, MOST_WHOLE_TABLE_CELLS
+from designer.mechanism.consistent_answers import crossing_tables, require_few, whole_tables_of
 from solvers.programs.nearest_sums import AskedTable, fitted_counts, table_of
 
 # Post-processing of released marginals: nonnegative whole tables that agree wherever they share attributes.
@@ -228,6 +229,25 @@ class MarginAgreement(Agreement[MarginalMechanism, MarginalRelease]):
         sums = margin_rows(mechanism.workload, mechanism.workload.subsets.tuples())
         joined, words = agreed(sums, answers, errors, exact, whole)
         return AgreeingTables.joined(joined, tables, words, whole)
+
+    def require_unbiased(self, mechanism: MarginalMechanism, whole: bool) -> None:
+        if whole:
+            names, rows = _named_rows(mechanism.workload)
+            crossing_tables(rows, names, np.zeros(len(names), dtype=bool))
+
+    def unbiased(self, mechanism: MarginalMechanism, released: MarginalRelease, whole: bool) -> AgreeingTables:
+        if not whole:
+            return super().unbiased(mechanism, released, whole)
+        return whole_tables_of(_named_rows(mechanism.workload)[1], released)
+
+
+def _named_rows(workload: MarginalWorkload) -> tuple[list[str], Any]:
+    """The answers by name, (K,), and as sums of cells, (K, N), few enough to be rounded."""
+    subsets = workload.subsets.tuples()
+    require_few(sum(math.prod(workload.shape(subset)) for subset in subsets), _cells(workload))
+    tables = zip(workload.titles, map(workload.keys_of, range(len(subsets))), strict=True)
+    names = [" / ".join((title, *key)) for title, keys in tables for key in keys]
+    return names, margin_rows(workload, subsets)
 
 
 def margin_rows(workload: MarginalWorkload, subsets: Iterable[tuple[int, ...]]) -> Any:

@@ -59,27 +59,19 @@ class AnswerSpace(Immutable):
     sums: Floats
 
     @classmethod
-    def of(cls, workload: Workload, exact: Sequence[str]) -> AnswerSpace:
-        """Of a workload; `InvalidProblem` for more than `MOST_CONSISTENT_ANSWERS` queries. exact: answers without noise, which
-        are in the basis, so that nothing moves them."""
+    def of(cls, queries: Floats, exact: NDArray[np.bool_]) -> AnswerSpace:
+        """Of queries, (K, N). exact: (K,), whose answers have no noise; they are in the basis, so that nothing moves them."""
         from scipy.linalg import qr, solve_triangular
 
-        queries, elements = workload.shape
-        if queries > MOST_CONSISTENT_ANSWERS or queries * elements > MOST_CONSISTENT_ENTRIES:
-            raise InvalidProblem(
-                f"--consistent: {queries:,} answers over {elements:,} elements are more than the {MOST_CONSISTENT_ANSWERS:,} "
-                f"answers, or {MOST_CONSISTENT_ENTRIES:,} entries, that are made to agree without a bias; ask for fewer in one "
-                "release, or for nested counts by the family hierarchy, which agree as they are."
-            )
-        cells = np.unique(workload.dense(), axis=1)
+        cells = np.unique(queries, axis=1)
         sizes = np.abs(cells).sum(axis=1)
         scales = 1 / np.where(sizes > 0, sizes, 1.0)  # cells before their sums, which are then whole multiples of them
-        scales[np.isin(workload.queries, exact)] *= FIRST * elements
+        scales[exact] *= FIRST * queries.shape[1]
         triangle, order = qr((cells * scales[:, None]).T, mode="r", pivoting=True)
         known = np.abs(triangle.diagonal())
         rank = int((known > DEPENDENT * known.max(initial=0.0)).sum())
         basis = order[:rank]
-        sums = np.zeros((queries, rank))
+        sums = np.zeros((len(queries), rank))
         sums[basis] = np.eye(rank)
         if rank:
             parts = solve_triangular(triangle[:rank, :rank], triangle[:rank, rank:])
@@ -109,8 +101,19 @@ class AnswerSpace(Immutable):
 
 @lru_cache(maxsize=4)
 def space_of(mechanism: Mechanism) -> AnswerSpace:
-    """The space of the answers of a mechanism, found once."""
-    return AnswerSpace.of(mechanism.workload, mechanism.exact)
+    """The space of the answers of a mechanism, found once; `InvalidProblem` for more than `MOST_CONSISTENT_ANSWERS`."""
+    require_few(*mechanism.workload.shape)
+    return AnswerSpace.of(mechanism.workload.dense(), np.isin(mechanism.workload.queries, mechanism.exact))
+
+
+def require_few(answers: int, cells: int) -> None:
+    """Refuse more answers than are made to agree without a bias."""
+    if answers > MOST_CONSISTENT_ANSWERS or answers * cells > MOST_CONSISTENT_ENTRIES:
+        raise InvalidProblem(
+            f"--consistent: {answers:,} answers over {cells:,} cells are more than the {MOST_CONSISTENT_ANSWERS:,} answers, or "
+            f"{MOST_CONSISTENT_ENTRIES:,} entries, that are made to agree without a bias; ask for fewer in one release, or for "
+            "nested counts by the family hierarchy, which agree as they are."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,20 +130,15 @@ class Agreeing(Immutable):
         return frozen(self.space.sums @ (self.kept @ answers))
 
 
-@lru_cache(maxsize=4)
-def least_squares(mechanism: Mechanism) -> Agreeing | None:
-    """How the answers of an unbiased mechanism agree; None where they do as they are. `InvalidProblem` for more answers than
-    are made to agree."""
-    if not isinstance(mechanism, (AdditiveMechanism, StaircaseMechanism)):
-        return None  # answers of a noisy table, or least squares already
+def best_basis(space: AnswerSpace, covariance: Floats) -> Floats | None:
+    """The answers of the basis in the least squares of all answers, (r, K), as weights of these; None where all answers agree
+    whatever noise of this covariance, (K, K), is drawn."""
     from scipy.linalg import pinvh
 
-    space = space_of(mechanism)
     size = len(space.sums)
     others = np.setdiff1d(np.arange(size), space.basis)
     broken = np.eye(size)[others]
     broken[:, space.basis] -= space.sums[others]
-    covariance = mechanism.covariance()
     moved = covariance @ broken.T
     gaps = broken @ moved
     spread = np.sqrt(np.maximum(gaps.diagonal(), 0.0))
@@ -148,10 +146,22 @@ def least_squares(mechanism: Mechanism) -> Agreeing | None:
         return None
     scales = 1 / np.where(spread > 0, spread, 1.0)
     inverse = scales[:, None] * pinvh(scales[:, None] * gaps * scales, rtol=DEPENDENT) * scales
-    kept = np.eye(size)[space.basis] - moved[space.basis] @ inverse @ broken
+    return frozen(np.eye(size)[space.basis] - moved[space.basis] @ inverse @ broken)
+
+
+@lru_cache(maxsize=4)
+def least_squares(mechanism: Mechanism) -> Agreeing | None:
+    """How the answers of an unbiased mechanism agree; None where they do as they are. `InvalidProblem` for more answers than
+    are made to agree."""
+    if not isinstance(mechanism, (AdditiveMechanism, StaircaseMechanism)):
+        return None  # answers of a noisy table, or least squares already
+    space = space_of(mechanism)
+    kept = best_basis(space, mechanism.covariance())
+    if kept is None:
+        return None
     map = space.sums @ kept
     rebuilt = map if mechanism.reconstruction is None else map @ mechanism.reconstruction
-    return Agreeing(replace(mechanism, reconstruction=rebuilt), space, frozen(kept))
+    return Agreeing(replace(mechanism, reconstruction=rebuilt), space, kept)
 
 
 def consistent_answers(released: Release) -> Release:
@@ -314,6 +324,24 @@ class Crossing(Immutable):
     inverse: Floats
     second: NDArray[np.bool_]
 
+    @classmethod
+    def of(cls, space: AnswerSpace, names: Sequence[str]) -> Crossing:
+        """Of the answers of queries, (K,), by name; `InvalidProblem` where they are no counts of such groups."""
+        from scipy.linalg import qr
+
+        if ((space.cells != 0) & (space.cells != 1)).any():
+            raise InvalidProblem("whole answers: some queries have weights other than 0 and 1; ask for counts of groups.")
+        second = crossing_families(space.cells == 1)
+        if isinstance(second, tuple):
+            one, other = (printed(names[k]) for k in second)
+            raise InvalidProblem(
+                f"whole answers: groups overlap in three ways or more, such as {one} and {other}, so whole numbers that add up "
+                "and are each rounded down or up need not exist; ask for tables by two attributes, or for nested groups."
+            )
+        basis = space.cells[space.basis]
+        columns = np.sort(qr(basis, mode="r", pivoting=True)[1][: len(basis)])
+        return cls(space, columns, np.rint(np.linalg.inv(basis[:, columns])), second)
+
     def rounded(self, answers: Floats, entropy: Entropy) -> list[int]:
         """Answers that agree, (K,), rounded down or up."""
         if not np.isfinite(answers).all():
@@ -333,8 +361,6 @@ class Crossing(Immutable):
 def _crossing(law: Any) -> Crossing | None:
     """How groups that are nested in two ways are rounded; None for those that are nested in one, and for sums of these from a
     hierarchy. `InvalidProblem` for all others."""
-    from scipy.linalg import qr
-
     if not law.workload.whole_rows.all():
         raise InvalidProblem("whole answers: some queries have weights that are no whole numbers; ask for counts.")
     if isinstance(law, HierarchyMechanism):
@@ -342,18 +368,7 @@ def _crossing(law: Any) -> Crossing | None:
     if not law.exact and _is_nested(law.workload):
         return None
     space = space_of(law)
-    if ((space.cells != 0) & (space.cells != 1)).any():
-        raise InvalidProblem("whole answers: some queries have weights other than 0 and 1; ask for counts of groups.")
-    second = crossing_families(space.cells == 1)
-    if isinstance(second, tuple):
-        one, other = (printed(law.workload.queries[k]) for k in second)
-        raise InvalidProblem(
-            f"whole answers: groups overlap in three ways or more, such as {one} and {other}, so whole numbers that add up and "
-            "are each rounded down or up need not exist; ask for tables by two attributes, or for nested groups."
-        )
-    basis = space.cells[space.basis]
-    columns = np.sort(qr(basis, mode="r", pivoting=True)[1][: len(basis)])
-    return Crossing(space, columns, np.rint(np.linalg.inv(basis[:, columns])), second)
+    return Crossing.of(space, law.workload.queries)
 
 
 def _is_nested(workload: Workload) -> bool:
@@ -371,6 +386,29 @@ def require_whole_answers(mechanism: Any) -> None:
         raise InvalidProblem("whole answers: are those of counts of groups; this mechanism asks about something else.")
     _crossing(mechanism)
     _agreeing(mechanism)
+
+
+HASHED = "The random numbers are a hash of the release, so that they are always the same."
+
+
+def _hashed(*parts: object) -> SeededEntropy:
+    """Random numbers that all who have a release find."""
+    return SeededEntropy(int.from_bytes(hashlib.sha256(str(parts).encode()).digest(), "big"))
+
+
+def whole_tables_of(queries: Any, released: Any) -> AgreeingTables:
+    """Tables of answers that agree, to counts of groups of cells (K, N), sparse, rounded to whole numbers without a bias."""
+    tables = released.answer_tables()
+    answers, errors = (np.concatenate(part) for part in zip(*((t.answers, t.standard_errors) for t in tables), strict=True))
+    made = crossing_tables(queries, [name for table in tables for name in table.names()], errors == 0)
+    whole = made.rounded(np.where(errors == 0, np.rint(answers), answers), _hashed(released.fingerprint, answers.tolist()))
+    return AgreeingTables.joined(np.array(whole, dtype=np.float64), tables, f"{CROSSING_WORDS} {HASHED}", True)
+
+
+def crossing_tables(queries: Any, names: Sequence[str], exact: NDArray[np.bool_]) -> Crossing:
+    """How counts of groups of cells, (K, N), sparse, are rounded; `InvalidProblem` for more than are, and see `Crossing.of`."""
+    require_few(*queries.shape)
+    return Crossing.of(AnswerSpace.of(queries.toarray(), exact), names)
 
 
 LEAST_SQUARES = (
@@ -396,10 +434,9 @@ class LinearAgreement(CountAgreement):
         """The random numbers of whole ones are a hash of the release, so that all who have the release make the same."""
         tables = released.answer_tables()
         if whole:
-            seed = str((released.fingerprint, released.multiples, released.answers.tolist())).encode()
-            found = whole_answers(released, SeededEntropy(int.from_bytes(hashlib.sha256(seed).digest(), "big")))
-            words = f"{found.post_processing} The random numbers are a hash of the release, so that they are always the same."
-            return AgreeingTables.joined(np.array(found.answers, dtype=np.float64), tables, words, True)
+            found = whole_answers(released, _hashed(released.fingerprint, released.multiples, released.answers.tolist()))
+            numbers = np.array(found.answers, dtype=np.float64)
+            return AgreeingTables.joined(numbers, tables, f"{found.post_processing} {HASHED}", True)
         made = consistent_answers(released)
         if made is released:
             return super().unbiased(mechanism, released, False)

@@ -7,24 +7,27 @@ group is nothing that a release tells; it is taken for granted, and said.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from designer.base.answer_table import AnswerTable, ConfidenceLimits, symmetric_limits, tables_in_order
 from designer.base.arrays import Floats
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
 from designer.base.published_margins import PublishedSums
 from designer.certificate.agreement import AgreeingTables, Agreement, agreed, require_cells
+from designer.mechanism.consistent_answers import LEAST_SQUARES, AnswerSpace, best_basis, require_few
 from designer.tables.answers import Answer, TableRelease
 from designer.tables.groups import Labels
 from designer.tables.other_noise import PureSum
 from designer.tables.plan import TablePlan
-from designer.tables.queries import Aggregated, Count, CountDistinct, Sum
+from designer.tables.queries import Additive, Aggregated, Count, CountDistinct, Sum
 from designer.tables.unit_splitting import Key
 
 LISTED = " Every record is taken to be in one listed group of every query; what no group counts is taken for noise."
@@ -61,7 +64,70 @@ class PlanAgreement(Agreement[TablePlan, TableRelease]):
         )
 
     def require_unbiased(self, mechanism: TablePlan, whole: bool) -> None:
-        raise InvalidProblem("--consistent unbiased: is not there for table plans; use --consistent integer.")
+        super().require_unbiased(mechanism, whole)
+        families, reasons = _families(mechanism)
+        if not families:
+            raise InvalidProblem(f"--consistent: no query of this plan has agreeing numbers: {next(iter(reasons.values()))}")
+        for family in families:
+            if any(isinstance(query, PureSum) for query in family.queries):
+                raise InvalidProblem("--consistent unbiased: is there for plans with Gaussian noise; use --consistent integer.")
+            require_few(sum(len(query.groups.keys or ()) for query in family.queries), len(family.cells))
+
+    def unbiased(self, mechanism: TablePlan, released: TableRelease, whole: bool) -> AgreeingTables:
+        families, reasons = _families(mechanism)
+        found = {name: own for family in families for name, own in family.least_squares(released).items()}
+        names = [table.name for table in released.answer_tables()]
+        tables = [
+            found[name].table if name in found else own for name, own in zip(names, released.answer_tables(), strict=True)
+        ]
+        numbers = tuple(found[name].numbers if name in found else None for name in names)
+        laws = tables_in_order(tables, LeastSquaresLaw(tuple(map(found.get, names))), released)
+        why = tuple("" if name in found else reasons[name] for name in names)
+        return AgreeingTables(numbers, why, LEAST_SQUARES + LISTED, False, laws=laws)
+
+
+@dataclass(frozen=True, eq=False)
+class QueryLeastSquares:
+    """The least squares of the answers of one query, as a table, (G,); as decimals that add up; and how far the grid of the
+    noise, in all and in each of them, moves what is normal.
+
+    grid: the norm of half a step of all noise, in its deviations. reaches: (G,), the most that half a step of each adds up to.
+    """
+
+    table: AnswerTable
+    numbers: Floats
+    grid: float
+    reaches: Floats
+
+    def margins(self, share: float) -> Floats:
+        """Numbers, (G,), that the noise of an answer exceeds with a probability of at most `share`: quantiles of the normal law
+        and what the grid adds, or exponential moments (docs/theory/foundations.md, 5)."""
+        from scipy.stats import norm
+
+        assert self.table.standard_errors is not None
+        by_cells = self.table.standard_errors * norm.isf(share * math.exp(-(self.grid**2) / 2) / 2) + self.reaches
+        return np.asarray(np.minimum(by_cells, self.table.standard_errors * math.sqrt(2 * math.log(2 / share))))
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquaresLaw:
+    """Intervals of the least squares of a plan; none of queries that have none."""
+
+    parts: tuple[QueryLeastSquares | None, ...]
+
+    def _limits_of(self, released: TableRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
+        """By Bonferroni's bound for all at once."""
+        sizes = [len(table.answers) for table in released.answer_tables()]
+        count = sum(size for part, size in zip(self.parts, sizes, strict=True) if part)
+        share = (1 - level) / (count if simultaneous else 1)
+        law = "quantiles of the normal law, and what the grid adds"
+        ends = []
+        for part, size in zip(self.parts, sizes, strict=True):
+            margins = np.full(size, np.nan) if part is None else part.margins(share)
+            answers = np.full(size, np.nan) if part is None else part.table.answers
+            ends.append(symmetric_limits(answers, margins, np.zeros(size, dtype=bool), law))
+        lower, upper = (np.concatenate(part) for part in zip(*((own.lower, own.upper) for own in ends), strict=True))
+        return ConfidenceLimits(lower, upper, f"{law}, Bonferroni over {count} answers" if simultaneous else law)
 
 
 @dataclass
@@ -159,6 +225,34 @@ class _Family:
         joined, words = agreed(sums, near, spread, self.exact(published, alone), whole)
         ends = np.cumsum([len(answer.keys) for answer in answers])[:-1]
         return {a.name: part * step for a, part in zip(answers, np.split(joined, ends), strict=True)}, words
+
+    def least_squares(self, released: TableRelease) -> dict[str, QueryLeastSquares]:
+        """The least squares of the answers of each of its queries, by name."""
+        from scipy.sparse import vstack
+
+        answers = [released[query.name] for query in self.queries]
+        step = float(self.step)
+        units = np.concatenate([_parameters(query, answer) for query, answer in zip(self.queries, answers, strict=True)])
+        space = AnswerSpace.of(vstack([self.rows(query) for query in self.queries]).toarray(), np.zeros(len(units), dtype=bool))
+        kept = best_basis(space, np.diag(units))
+        weights = np.eye(len(units)) if kept is None else space.sums @ kept
+        values = weights @ np.concatenate([answer.values for answer in answers])
+        errors = step * np.sqrt(np.square(weights) @ units)
+        numbers, grid = space.decimals(values, errors), math.sqrt((1 / units).sum()) / 2
+        reaches = step * np.abs(weights).sum(axis=1) / 2
+        made, first = {}, 0
+        for answer in answers:
+            own = slice(first, first + len(answer.keys))
+            first = own.stop
+            table = replace(answer.table(), answers=values[own], standard_errors=errors[own])
+            made[answer.name] = QueryLeastSquares(table, numbers[own], grid, reaches[own])
+        return made
+
+
+def _parameters(query: Aggregated, answer: Answer) -> Floats:
+    """Variances of discrete Gaussian noise, in squared steps, or a little more, (G,)."""
+    assert isinstance(query, Additive)
+    return np.broadcast_to([float(v) for v in query.grid_variances(answer.keys)], len(answer.keys))
 
 
 def _families(plan: TablePlan) -> tuple[list[_Family], dict[str, str]]:

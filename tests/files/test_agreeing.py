@@ -5,6 +5,7 @@ against the nearest nonnegative counts in rationals. The whole run: `pytest -m h
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -34,11 +35,15 @@ from designer.base.published_margins import PublishedSums
 from designer.certificate.agreement import agreed
 from designer.certificate.frozen import FrozenMechanism, below_by_noise
 from designer.domains.marginals_plan import design_marginals
+from designer.domains.marginals_spec import MarginAgreement
+from designer.domains.products_noise import MeasuredProduct
 from designer.domains.products_plan import design_structured
-from designer.files.table_files import agreeing_tables, negative_words, require_agreement
+from designer.files.table_files import TableOptions, agreeing_tables, negative_words, require_agreement
 from designer.mechanism.release import nearest_table
 from designer.sampling.entropy import SeededEntropy
+from designer.sampling.integer_gaussian import DiscreteGaussian
 from designer.tables import OTHERS, Average, Count, Groups, Measure, PartitionSelection, Quantile, Sum, TablePlan, hierarchy
+from designer.tables.agreement import PlanAgreement
 from tests.oracles.nearest_in_rationals import minimum, rational, squares
 
 TRUE = np.array([3, 0, 1, 2, 5, 0])
@@ -206,6 +211,84 @@ def test_a_plan_agrees_over_levels_and_crossings() -> None:
         assert published is None or (everybody, states["DE",]) == (4, 2)
         reasons = {table.name: reason for table, reason in zip(tables, found.reasons, strict=True) if reason}
         assert set(reasons) == {"mean", "median"} and "no sum of parts" in reasons["mean"]
+
+
+def test_answers_of_a_plan_agree_without_a_bias_with_intervals_of_the_noise() -> None:
+    """Against pseudo-inverses, and margins against draws of the noise."""
+    import ibis
+
+    made = plan()
+    released = made.release(ibis.memtable(RECORDS))
+    TableOptions(consistent="unbiased").require(made)
+    found = PlanAgreement().unbiased(made, released, False)
+    names = [table.name for table in released.answer_tables()]
+    own = ["people 0", "people 1", "people 2", "by sex"]
+    columns, others = ("state", "county", "sex"), released["people 1"].keys[2][0]
+    cells = [(*place, sex) for place in released["people 2"].keys for sex in ([others] if place[0] == others else "FM")]
+    rows, near, variances = [], [], []
+    for name in own:
+        answer = released[name]
+        places = [columns.index(column.split("[")[0]) for column in answer.columns]
+        rows += [[float(tuple(cell[p] for p in places) == key) for cell in cells] for key in answer.keys]
+        near += answer.values.tolist()
+        variances += np.asarray(answer.variances).tolist()
+    queries, weights = np.array(rows), np.diag(1 / np.sqrt(variances))
+    best = queries @ np.linalg.pinv(weights @ queries) @ weights
+    spread = np.sqrt(np.diag(best @ np.diag(variances) @ best.T))
+    assert np.concatenate([found.tables[names.index(name)] for name in own]) == pytest.approx(best @ near, abs=1e-4)  # type: ignore[arg-type]
+    laws = [found.laws[names.index(name)] for name in own]
+    assert np.concatenate([law.standard_errors for law in laws]) == pytest.approx(spread, rel=1e-6)  # type: ignore[arg-type]
+    drawn = DiscreteGaussian([Fraction(v).limit_denominator(100) for v in variances]).draw(40_000, SeededEntropy(1))
+    sizes = np.abs(drawn @ best.T)
+    for simultaneous in (False, True):
+        ends = [law.intervals(0.95, simultaneous) for law in laws]
+        margins = np.concatenate([(own.upper - own.lower) / 2 for own in ends])
+        within = (sizes <= margins).mean(axis=0) if not simultaneous else (sizes <= margins).all(axis=1).mean()
+        assert np.min(within) >= 0.95 - 5 * math.sqrt(0.05 / 40_000) and np.max(within) < 0.999
+    assert [name for name, numbers in zip(names, found.tables, strict=True) if numbers is None] == ["mean", "median"]
+    with pytest.raises(InvalidProblem, match="is there for answers to linear queries"):
+        TableOptions(consistent="unbiased-integer").require(made)
+
+
+def test_marginals_agree_as_they_are_and_whole_tables_of_two_attributes_have_no_bias() -> None:
+    for publish in (False, True):
+        made = marginal_mechanism(publish)
+        released = made.release({"sex": ["F", "F", "M"], "age": ["1", "3", "3"]})
+        for whole in (False, True):
+            options = TableOptions(consistent="unbiased-integer" if whole else "unbiased")
+            options.require(made)
+            found = MarginAgreement().unbiased(made, released, whole)
+            sex, age, both = (np.asarray(table) for table in found.tables)
+            assert both.reshape(2, 3).sum(axis=1) == pytest.approx(sex, abs=1e-9)
+            assert both.reshape(2, 3).sum(axis=0) == pytest.approx(age, abs=1e-9)
+            off = [
+                own - table.answers
+                for own, table in zip(found.tables, released.answer_tables(), strict=True)
+                if own is not None
+            ]
+            assert np.abs(np.concatenate(off)).max() < (1 if whole else 1e-12)
+            assert not publish or np.abs(sex - [2, 1]).max() < 1e-9
+    three = Domain.of({"a": ["0", "1"], "b": ["0", "1"], "c": ["0", "1"]})
+    pairs = design_marginals(MarginalWorkload.of(three, [["a", "b"], ["b", "c"], ["a", "c"]]), Presence(mu=1.0))
+    with pytest.raises(InvalidProblem, match="groups overlap in three ways or more, such as"):
+        TableOptions(consistent="unbiased-integer").require(pairs)
+
+
+@pytest.mark.parametrize("blocks", ["residuals", "one", "apart"])
+def test_products_agree_as_they_are_unless_terms_are_measured_one_by_one(blocks: str) -> None:
+    asked = StructuredWorkload.of(DOMAIN, [{"sex": "identity"}, {"age": "prefix"}])
+    strategies = None if blocks == "residuals" else {"age": "identity", "sex": "identity"}
+    made = design_structured(asked, Presence(mu=1e-4), strategies=strategies)
+    if blocks == "apart":
+        own = tuple(MeasuredProduct({axis: 0}, made.blocks[0].strength / 2) for axis in (0, 1))
+        made = replace(made, blocks=own, serves=(0, 1))
+    sex, age = (table.answers for table in made.release({"sex": ["F", "M"], "age": ["1", "3"]}).answer_tables())
+    assert (abs(sex.sum() - age[-1]) < 1e-6) == (blocks != "apart")
+    if blocks == "apart":
+        with pytest.raises(InvalidProblem, match="these terms are measured one by one"):
+            TableOptions(consistent="unbiased").require(made)
+    else:
+        TableOptions(consistent="unbiased").require(made)
 
 
 def test_a_plan_is_refused_where_its_groups_do_not_fit_together() -> None:
