@@ -1,4 +1,4 @@
-"""Ratios and differences of released answers with intervals by the joint law of the noise: post-processing of the release.
+"""Ratios, differences and quantiles of released answers with intervals by the joint law of the noise: post-processing.
 
 Let U = u + X and V = v + Y be released sums with noise (X, Y), and r = u / v. Then U - r V = X - r Y, whose law is known for
 each r. So the numbers r with |U - r V| within the quantile of |X - r Y| at the level hold u / v with that probability, whatever
@@ -10,9 +10,10 @@ probability 1e-9 (docs/theory/intervals.md, 3). It is compared at all r at once:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,44 @@ def difference(
     return DerivedAnswer(value, value - margin, value + margin, level, law)
 
 
+def quantile(
+    mechanism: FrozenMechanism,
+    released: Released,
+    counts: Sequence[Weights],
+    values: Sequence[float],
+    q: float = 0.5,
+    level: float = LEVEL,
+) -> DerivedAnswer:
+    """Find the q-quantile of all records that were counted: the least value that at least a share q of them does not exceed.
+
+    The interval holds the values that no test rejects: that of `values[j]` rejects where the records up to it are too few, or
+    those up to the value before too many, each with half of what the level leaves. Raises `InvalidProblem` as `ratio` does.
+
+    Parameters
+    ----------
+    mechanism : the frozen mechanism.
+    released : what a release of the mechanism returned.
+    counts : of the records at each value, or above the value before and up to it: names of answers, or weights of answers.
+    values : rising, one for each count.
+    q : between 0 and 1.
+    level : of the interval, between 0 and 1.
+    """
+    q, level = probability(q, "q"), probability(level, "level")
+    if not len(counts) == len(values) > 0 or not all(low < high for low, high in pairwise(values)):
+        raise InvalidProblem("values: do not rise, or are not one for each count; give the upper end of each group, in order.")
+    cells = np.stack([_weights(released, one, f"counts[{k}]") for k, one in enumerate(counts)])
+    sums = np.cumsum(cells, axis=0) - q * cells.sum(axis=0)
+    noise, rank, law = _noise(mechanism, released, sums, (1 + level) / 2, 0)
+    above = sums @ _answers(released)
+    lowest, highest = (np.partition(side, rank - 1, axis=0)[rank - 1] * ROOMY for side in (-noise, noise))
+    slack = ROOMY - 1
+    enough = above >= -lowest - slack * np.abs(above)
+    before = np.append(True, (above < highest + slack * np.abs(above))[:-1])
+    found = int(np.argmax(above >= 0)) if (above >= 0).any() else len(values) - 1
+    kept = np.append(np.flatnonzero(enough & before), found)
+    return DerivedAnswer(float(values[found]), float(values[kept.min()]), float(values[kept.max()]), level, law)
+
+
 def _answers(released: Released) -> Floats:
     return np.concatenate([table.answers for table in released.answer_tables()])
 
@@ -127,13 +166,15 @@ def _noise(mechanism: Any, released: Released, sums: Floats, level: float, strea
         raise InvalidProblem(
             "mechanism: its answers are biased, so no interval is known; design an unbiased one, or give the answers alone."
         )
+    law = getattr(released, "law", None)
+    made = law if hasattr(law, "noise_in_answers") else mechanism  # answers that were made to agree have less noise
     answers = sums.shape[1]
     draws = min(LARGEST_SAMPLE, affordable(answers, answers))
     rank = safe_rank(draws, level, FAILURE)
     if rank is None:
         raise InvalidProblem(f"level: {draws:,} draws of {answers:,} answers are too few for {level:g}; ask for a lower level.")
-    law = f"{draws:,} repeatable draws of the joint noise, an order statistic too low with probability {FAILURE:g}"
-    return _drawn(mechanism, draws, stream) @ sums.T, rank, law
+    words = f"{draws:,} repeatable draws of the joint noise, an order statistic too low with probability {FAILURE:g}"
+    return _drawn(made, draws, stream) @ sums.T, rank, words
 
 
 @lru_cache(maxsize=2)

@@ -69,7 +69,7 @@ NAMES = {
 DEEPER = {
     "designer.mechanism.accuracy": "accuracy_of",
     "designer.mechanism.bounds": "error_bounds",
-    "designer.mechanism.derived": "DerivedAnswer difference ratio",
+    "designer.mechanism.derived": "DerivedAnswer difference quantile ratio",
     "designer.mechanism.consistent_answers": "WholeAnswers consistent_answers whole_answers",
     "designer.selection.scores": "Linear AbsoluteError Closeness LargestError RankError",
     "designer.synthetic.multiplicative": "MWEM mwem theorem_8",
