@@ -71,6 +71,7 @@ DEEPER = {
     "designer.mechanism.bounds": "error_bounds",
     "designer.mechanism.derived": "DerivedAnswer difference quantile ratio",
     "designer.mechanism.consistent_answers": "WholeAnswers consistent_answers whole_answers",
+    "designer.relations.records.rows_to_keep": "RowsToKeep rows_to_keep",
     "designer.selection.scores": "Linear AbsoluteError Closeness LargestError RankError",
     "designer.synthetic.multiplicative": "MWEM mwem theorem_8",
     "designer.synthetic.small_databases": "SmallDB literal_size proposition_1 small_db",
