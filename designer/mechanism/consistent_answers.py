@@ -70,7 +70,7 @@ class AnswerSpace(Immutable):
         triangle, order = qr((cells * scales[:, None]).T, mode="r", pivoting=True)
         known = np.abs(triangle.diagonal())
         rank = int((known > DEPENDENT * known.max(initial=0.0)).sum())
-        basis = order[:rank]
+        basis = np.asarray(order[:rank], dtype=np.intp)
         sums = np.zeros((len(queries), rank))
         sums[basis] = np.eye(rank)
         if rank:
@@ -339,7 +339,7 @@ class Crossing(Immutable):
                 "and are each rounded down or up need not exist; ask for tables by two attributes, or for nested groups."
             )
         basis = space.cells[space.basis]
-        columns = np.sort(qr(basis, mode="r", pivoting=True)[1][: len(basis)])
+        columns = np.sort(np.asarray(qr(basis, mode="r", pivoting=True)[1][: len(basis)], dtype=np.intp))
         return cls(space, columns, np.rint(np.linalg.inv(basis[:, columns])), second)
 
     def rounded(self, answers: Floats, entropy: Entropy) -> list[int]:

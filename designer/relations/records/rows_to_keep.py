@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from designer.base.checks import count, positive, shown
 from designer.base.errors import InvalidProblem
 
-MOST_ROWS = 10
-
 
 @dataclass(frozen=True)
 class RowsToKeep:
@@ -27,9 +25,7 @@ class RowsToKeep:
     error: float
 
 
-def rows_to_keep(
-    sizes: Mapping[int, float], entities: float, standard_error: float, most: int = MOST_ROWS
-) -> tuple[RowsToKeep, ...]:
+def rows_to_keep(sizes: Mapping[int, float], entities: float, standard_error: float, most: int = 10) -> tuple[RowsToKeep, ...]:
     """Compare how many rows of an entity may count, from 1 to `most`, by the error of one count of rows.
 
     The budget of an entity is shared by its K rows, so noise grows with K: a standard error s of K = 1 becomes K s. Of
