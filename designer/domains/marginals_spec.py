@@ -39,7 +39,7 @@ from designer.domains.marginals import MarginalMechanism, MarginalRelease
 from designer.domains.marginals_noise import assemble
 from designer.domains.marginals_workload import MarginalWorkload
 from designer.limits import MOST_AGREEING_CELLS, MOST_WHOLE_TABLE_CELLS
-from designer.mechanism.consistent_answers import crossing_tables, require_few, whole_tables_of
+from designer.mechanism.agreeing_answers import crossing_tables, require_few, whole_tables_of
 from solvers.programs.nearest_sums import AskedTable, fitted_counts, table_of
 
 # Post-processing of released marginals: nonnegative whole tables that agree wherever they share attributes.

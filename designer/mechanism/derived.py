@@ -109,8 +109,9 @@ def quantile(
 ) -> DerivedAnswer:
     """Find the q-quantile of all records that were counted: the least value that at least a share q of them does not exceed.
 
-    The interval holds the values that no test rejects: that of `values[j]` rejects where the records up to it are too few, or
-    those up to the value before too many, each with half of what the level leaves. Raises `InvalidProblem` as `ratio` does.
+    The interval holds the values that two tests do not reject, each with half of what the level leaves. A value is rejected
+    where the records up to it are too few, or those up to the value before it too many. Raises `InvalidProblem` as `ratio`
+    does.
 
     Parameters
     ----------

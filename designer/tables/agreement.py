@@ -22,7 +22,7 @@ from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
 from designer.base.published_margins import PublishedSums
 from designer.certificate.agreement import AgreeingTables, Agreement, agreed, require_cells
-from designer.mechanism.consistent_answers import LEAST_SQUARES, AnswerSpace, best_basis, require_few
+from designer.mechanism.agreeing_answers import LEAST_SQUARES, AnswerSpace, best_basis, require_few
 from designer.tables.answers import Answer, TableRelease
 from designer.tables.groups import Labels
 from designer.tables.other_noise import PureSum

@@ -26,7 +26,7 @@ from designer.files.releases import read_release, release_document, save_release
 from designer.files.signatures import new_key
 from designer.files.table_files import TableOptions, file_names, write_tables
 from designer.files.table_writers import FORMATS
-from designer.mechanism.consistent_answers import consistent_answers
+from designer.mechanism.agreeing_answers import consistent_answers
 from designer.tables import Average, Count, Measure, TablePlan, hierarchy
 
 EVIL = ["=cmd()", 'a,"b"', "two\nlines", "plain"]

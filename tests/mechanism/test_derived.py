@@ -13,7 +13,7 @@ from scipy.stats import norm
 from designer import Domain, InvalidProblem, MarginalProblem, MarginalWorkload, Problem, Workload, design, metrics
 from designer.mechanism import derived
 from designer.mechanism.additive import AdditiveMechanism
-from designer.mechanism.consistent_answers import consistent_answers
+from designer.mechanism.agreeing_answers import consistent_answers
 from designer.mechanism.derived import _ratio_limits, difference, quantile, ratio
 from designer.sampling.entropy import SeededEntropy
 

@@ -13,7 +13,7 @@ import pytest
 from designer import AdditiveMechanism, Problem, Release, Workload, design, load, metrics
 from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.certificate.frozen import to_spec
-from designer.mechanism.consistent_answers import whole_answers
+from designer.mechanism.agreeing_answers import whole_answers
 from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.sampling.entropy import SeededEntropy
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, metrics
-from designer.relations.records.rows_to_keep import rows_to_keep
+from designer.relations.records.entity_rows import rows_to_keep
 
 
 def test_bias_is_what_is_left_out_of_made_up_entities_and_noise_that_of_a_design_for_entities() -> None:

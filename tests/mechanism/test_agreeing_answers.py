@@ -14,8 +14,8 @@ import pytest
 from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, invariants, metrics
 from designer.certificate.norms import Norm
 from designer.extend import Grid
-from designer.mechanism import consistent_answers as module
-from designer.mechanism.consistent_answers import consistent_answers, space_of, whole_answers
+from designer.mechanism import agreeing_answers as module
+from designer.mechanism.agreeing_answers import consistent_answers, space_of, whole_answers
 from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.mechanism.interface import Mechanism
 from designer.sampling.entropy import SeededEntropy
@@ -117,17 +117,17 @@ def test_nested_counts_beyond_the_limit_are_those_of_a_hierarchy(monkeypatch: py
     made = made_for("nested")
     released = made.release([40, 30, 20, 10])
     dense = consistent_answers(released)
-    for cached in (module.space_of, module.least_squares, module._as_hierarchy):
+    for cached in (module.space_of, module.best_answers, module._as_hierarchy):
         cached.cache_clear()
     monkeypatch.setattr(module, "MOST_CONSISTENT_ANSWERS", 4)
     tree = consistent_answers(released)
     assert isinstance(tree.law, HierarchyMechanism) and dense.standard_errors is not None
     assert tree.answers == pytest.approx(dense.answers, abs=1e-9)
     assert tree.standard_errors == pytest.approx(dense.standard_errors, rel=1e-9)
-    with pytest.raises(InvalidProblem, match=r"12 answers over 6 elements are more than the 4 answers"):
+    with pytest.raises(InvalidProblem, match=r"12 answers over 6 cells are more than the 4 answers"):
         consistent_answers(made_for("table").release(np.arange(6)))
     monkeypatch.undo()
-    for cached in (module.space_of, module.least_squares, module._as_hierarchy):
+    for cached in (module.space_of, module.best_answers, module._as_hierarchy):
         cached.cache_clear()
 
 

@@ -150,7 +150,7 @@ def best_basis(space: AnswerSpace, covariance: Floats) -> Floats | None:
 
 
 @lru_cache(maxsize=4)
-def least_squares(mechanism: Mechanism) -> Agreeing | None:
+def best_answers(mechanism: Mechanism) -> Agreeing | None:
     """How the answers of an unbiased mechanism agree; None where they do as they are. `InvalidProblem` for more answers than
     are made to agree."""
     if not isinstance(mechanism, (AdditiveMechanism, StaircaseMechanism)):
@@ -167,10 +167,10 @@ def least_squares(mechanism: Mechanism) -> Agreeing | None:
 def consistent_answers(released: Release) -> Release:
     """Make the answers of a release agree with one another without a bias: totals are the sums of their parts.
 
-    They are the least squares of all answers, weighted by the covariance of their noise; the release itself where its answers
-    agree, as those of `hierarchy` do. Standard errors and intervals are those of the new answers. Post-processing: the
-    guarantee is that of the release. Raises `InvalidProblem` for biased answers, and for more of them than
-    `MOST_CONSISTENT_ANSWERS` that are no counts of nested groups with Laplace noise. Source: Gauss-Markov theorem.
+    They are the least squares of all answers, weighted by the covariance of their noise. Answers that agree, as those of
+    `hierarchy` do, are left as they are. Standard errors and intervals are those of the new answers. Post-processing: the
+    guarantee is that of the release. Raises `InvalidProblem` for biased answers, and for more than `MOST_CONSISTENT_ANSWERS`.
+    Counts of nested groups with Laplace noise have no such limit. Source: Gauss-Markov theorem.
 
     >>> from designer import Problem, Workload, design, metrics
     >>> asked = Workload([[1, 1], [1, 0], [0, 1]], ["total", "women", "men"])
@@ -202,7 +202,7 @@ def _agreeing(mechanism: Any) -> Agreeing | HierarchyMechanism | None:
             f"--consistent: the answers to {name} and others are biased by their rounding; leave the option out."
         )
     try:
-        return least_squares(mechanism)
+        return best_answers(mechanism)
     except InvalidProblem:
         if (nested := _as_hierarchy(mechanism)) is None:
             raise
@@ -252,9 +252,9 @@ def whole_answers(released: Release, entropy: Entropy | None = None) -> WholeAns
     """Round the answers to counts of groups to whole numbers that add up, without a bias; first see `consistent_answers`.
 
     Of nested groups C are the sums of the finest counts, those of every group together, and U is uniform on [0, 1). A group
-    from i to j has floor(C_j + U) - floor(C_i + U). Groups that are nested in two ways, as the cells and both margins of a
-    table are, are rounded along cycles of cells. Raises `InvalidProblem` for other groups, of which such numbers need not
-    exist, and for weights other than 0 and 1. Source: docs/theory/strategies.md, section 8, and Cox 1987.
+    from i to j has floor(C_j + U) - floor(C_i + U). Groups that are nested in two ways, such as the cells and both margins of a
+    table, are rounded along cycles of cells. Raises `InvalidProblem` for other groups, whose whole numbers need not exist, and
+    for weights other than 0 and 1. Source: docs/theory/strategies.md, section 8, and Cox 1987.
 
     Parameters
     ----------
@@ -345,7 +345,7 @@ class Crossing(Immutable):
     def rounded(self, answers: Floats, entropy: Entropy) -> list[int]:
         """Answers that agree, (K,), rounded down or up."""
         if not np.isfinite(answers).all():
-            raise InvalidProblem("released: some answer is not finite, so that it has no whole number beside it.")
+            raise InvalidProblem("released: some answer is not finite, so it has no whole number beside it; release anew.")
         known = np.array([int(unit) for unit in np.rint(np.ldexp(answers[self.space.basis], FRACTION)).tolist()], dtype=object)
         values = [sum(int(row[k]) * known[k] for k in np.flatnonzero(row).tolist()) for row in self.inverse]
         sets = self.space.cells[:, self.columns] == 1

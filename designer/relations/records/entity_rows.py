@@ -28,9 +28,9 @@ class RowsToKeep:
 def rows_to_keep(sizes: Mapping[int, float], entities: float, standard_error: float, most: int = 10) -> tuple[RowsToKeep, ...]:
     """Compare how many rows of an entity may count, from 1 to `most`, by the error of one count of rows.
 
-    The budget of an entity is shared by its K rows, so noise grows with K: a standard error s of K = 1 becomes K s. Of
-    `entities` with m rows at probability p_m, `entities * sum_m p_m max(0, m - K)` rows do not count. All of this is public:
-    the distribution is that of an earlier survey or of another source, and never of the records that are to be released.
+    The K rows of an entity share its budget, so noise grows with K: a standard error s of K = 1 becomes K s. Where entities
+    have m rows with probability p_m, the bias is `entities * sum_m p_m max(0, m - K)`. The distribution is public, such as that
+    of an earlier survey, and never that of the records to be released.
 
     Parameters
     ----------
