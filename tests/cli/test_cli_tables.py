@@ -310,7 +310,7 @@ def test_answers_agree_without_a_bias_with_errors_and_intervals_of_their_own(
     problem = Problem(Workload.nested(3, {"sex": ["f", "m", "x"]}), metrics.add_remove(3, 1.0))
     made = design(problem, "laplace").mechanism
     made.save("spec.json")
-    save_release(made, made.release([400, 500, 3]), "release.json")
+    save_release(made, made._release_of((911, 400, 500, 3)), "release.json")
     for kind in ("csv", "csv-semicolon"):
         assert main(["tables", "spec.json", "release.json", "--format", kind, "--force", "-o", f"{kind}/", "--consistent"]) == 0
     capsys.readouterr()
