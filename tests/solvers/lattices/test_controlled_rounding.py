@@ -49,3 +49,11 @@ def test_whole_cells_stay_as_they_are() -> None:
     second = crossing_families(sets)
     assert not isinstance(second, tuple)
     assert rounded_cells([3 * UNIT, -UNIT, 0], UNIT, sets, second, lambda part, of: True) == [3, -1, 0]
+
+
+def test_a_value_goes_up_with_the_probability_of_its_fraction() -> None:
+    asked: list[tuple[int, int]] = []
+    alone, one = np.array([[True]]), np.array([False])
+    assert rounded_cells([UNIT // 4], UNIT, alone, one, lambda part, of: bool(asked.append((part, of)))) == [0]
+    assert rounded_cells([UNIT // 4], UNIT, alone, one, lambda part, of: True) == [1]
+    assert asked == [(UNIT // 4, UNIT)]
