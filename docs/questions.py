@@ -15,7 +15,11 @@ from designer.problem_file.templates import (
     paths,
 )
 
-TYPED = ("region: north, east, south", "region: north, east; sex: F, M")
+TYPED = (
+    "region: north, east, south",
+    "region: north, east; sex: F, M",
+    "region: north, east; sex: F, M; pay: 0 to 5000",
+)
 LEAVES = list(paths(TYPED))
 
 
@@ -41,7 +45,13 @@ def where(question: Question, choice: Option) -> str:
 def words_of(question: Question, name: str) -> str:
     """An earlier answer."""
     if not question.choices:
-        return "one column" if name == TYPED[0] else "several columns"
+        return dict(
+            zip(
+                TYPED,
+                ("one column", "several columns", "a number to add up"),
+                strict=True,
+            )
+        )[name]
     number = QUESTIONS.index(question) + 1
     place = [choice.name for choice in question.choices].index(name) + 1
     return f"answer {place} to question {number}"

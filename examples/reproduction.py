@@ -25,6 +25,21 @@ def saved(drawing: Any, path: Path) -> Path:
     return path
 
 
+def expected(value: float, low: float, high: float) -> str:
+    """What a value should be, and whether it is; of a single number, which is rounded, only the number.
+
+    >>> expected(1.2, 1, np.inf), expected(2, 0, 1), expected(3, 3, 3), expected(1, 1 - 1e-9, 1 + 1e-9)
+    ('expected: at least 1: yes', 'expected: 0 to 1: NO', 'expected: 3', 'expected: 1 +- 1e-09: yes')
+    """
+    if low == high:
+        return f"expected: {low:g}"
+    if np.isinf(low) or np.isinf(high):
+        words = f"at most {high:g}" if np.isinf(low) else f"at least {low:g}"
+    else:
+        words = f"{low:g} to {high:g}" if f"{low:g}" != f"{high:g}" else f"{(low + high) / 2:g} +- {(high - low) / 2:.2g}"
+    return f"expected: {words}: {'yes' if low <= value <= high else 'NO'}"
+
+
 def show(
     title: str, reproduce: Callable[..., Result], differences: Mapping[str, str], draw: Callable[[Path], object] | None = None
 ) -> None:
@@ -33,8 +48,7 @@ def show(
     print(title)
     for name, value in computed.items():
         low, high = published.get(name, (None, None))
-        wanted = "" if low is None else f"expected: {low:g}" if low == high else f"expected: {low:g} to {high:g}"
-        print(f"  {name:52} {value:10.4g}   {wanted}")
+        print(f"  {name:52} {value:10.4g}   {'' if low is None else expected(value, low, high)}".rstrip())
     for name, reason in differences.items():
         print(f"  Why {name!r} differs: {reason}")
     if draw is not None:

@@ -12,3 +12,7 @@ printf '\nA release from the counts in incomes.csv, which stand for confidential
 "$tool" release ../out/incomes.json --histogram incomes.csv --column count -o ../out/release.json --force
 printf '\nThe guarantee, recomputed from the file alone:\n\n'
 "$tool" verify ../out/incomes.json
+activate="$(dirname "$tool")/activate"
+if [ -f "$activate" ]; then
+  printf '\nTo use dp-designer in another terminal:  . %s\n' "$activate"
+fi

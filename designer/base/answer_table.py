@@ -244,6 +244,18 @@ def _lines_of(
     titled: bool,
 ) -> list[str]:
     found, why = known
+    columns = _columns_of(table, rows, label, found)
+    own = table.columns == ("query",) or table.name == "answers"  # each answer is of a query, and not a group of one
+    units = tuple(printed(unit(str(key[0]) if own else table.name)) for key in table.keys[:rows])
+    if any(units):
+        columns.append(Column("unit", units, number=False))
+    title = [printed(table.name), ""] if titled else []
+    said = [line for words in (table.error_words, why) if words for line in wrapped(words, terminal_width())]
+    return [*title, *text_table(columns, terminal_width()), *said]
+
+
+def _columns_of(table: AnswerTable, rows: int, label: Callable[[str, str], str], found: Intervals | None) -> list[Column]:
+    """Categories, answers, standard errors and intervals of the first rows, with the digits that the noise leaves."""
     names = [", ".join(map(printed, _with_labels(table.columns, key, label))) for key in table.keys[:rows]]
     errors = np.full(rows, np.nan) if table.standard_errors is None else table.standard_errors[:rows]
     places = _places(table, found)[:rows]
@@ -256,13 +268,7 @@ def _lines_of(
         ends = zip(found.lower.tolist(), found.upper.tolist(), places, strict=False)
         cells = tuple(f"{_down(low, p)} to {_up(high, p)}" for low, high, p in ends)
         columns.append(Column(f"{100 * found.level:g} % interval", cells, number=False))
-    own = table.columns == ("query",) or table.name == "answers"  # each answer is of a query, and not a group of one
-    units = tuple(printed(unit(str(key[0]) if own else table.name)) for key in table.keys[:rows])
-    if any(units):
-        columns.append(Column("unit", units, number=False))
-    title = [printed(table.name), ""] if titled else []
-    said = [line for words in (table.error_words, why) if words for line in wrapped(words, terminal_width())]
-    return [*title, *text_table(columns, terminal_width()), *said]
+    return columns
 
 
 def _intervals(table: AnswerTable, level: float, simultaneous: bool) -> tuple[Intervals | None, str]:
@@ -356,20 +362,20 @@ class Tabular(Displayed):
         return {"fingerprint": str(getattr(self, "fingerprint", ""))[:HEAD] or None}
 
     def _display_rows(self) -> Preview | None:
-        """The first rows of the first tables, each with its standard error."""
+        """The first rows of the first tables as the terminal shows them: answer, standard error, interval."""
         tables = self.answer_tables()
-        rows = [
-            (*([table.name] if len(tables) > 1 else []), " / ".join(map(str, key)), answer, error)
-            for table in tables[:SHOWN_ROWS]
-            for key, answer, error in _first(table)
-        ]
-        heads = (*(["table"] if len(tables) > 1 else []), "key", "answer", "standard error")
-        return Preview(heads, rows[:SHOWN_ROWS], sum(len(table.answers) for table in tables))
-
-
-def _first(table: AnswerTable) -> list[tuple[Sequence[object], float, float | None]]:
-    errors = [None] * SHOWN_ROWS if table.standard_errors is None else table.standard_errors[:SHOWN_ROWS].tolist()
-    return list(zip(table.keys[:SHOWN_ROWS], table.answers[:SHOWN_ROWS].tolist(), errors, strict=False))
+        rows: list[tuple[str, ...]] = []
+        heads: tuple[str, ...] = ("key", "answer", "standard error")
+        for table in tables:
+            if len(rows) < SHOWN_ROWS:
+                here = min(SHOWN_ROWS - len(rows), len(table.keys))
+                columns = _columns_of(table, here, lambda column, code: "", _intervals(table, LEVEL, False)[0])
+                rows += [
+                    (*([table.name] if len(tables) > 1 else []), *cells)
+                    for cells in zip(*(c.cells for c in columns), strict=True)
+                ]
+                heads = max(heads, ("key", *(column.head for column in columns[1:])), key=len)
+        return Preview((*(["table"] if len(tables) > 1 else []), *heads), rows, sum(len(table.answers) for table in tables))
 
 
 def _named(tables: Sequence[AnswerTable], name: str | None) -> AnswerTable:

@@ -73,6 +73,28 @@ def near(given: object, known: Iterable[str]) -> str:
     return f"; {meant(given, known)}".removesuffix("; ")
 
 
+def column_fault(name: str, names: Sequence[object]) -> str:
+    """What is wrong with a column that must be there once. Other names are not listed: the first line may be a record.
+
+    >>> column_fault("age", ["aeg", "sex"]), column_fault("age", ["age", "age"])
+    ("has no column 'age'; perhaps 'aeg' is meant", "has 2 columns named 'age'; rename all but one")
+    """
+    times = list(names).count(name)
+    if times > 1:
+        return f"has {times} columns named {shown(name)}; rename all but one"
+    return f"has no column {shown(name)}{near(name, [known for known in names if isinstance(known, str)])}"
+
+
+def without_percent(given: object) -> str:
+    """What to write for a percentage, as a clause at the end of a sentence; empty for anything else.
+
+    >>> without_percent("95%"), without_percent("95")
+    ('; write 0.95', '')
+    """
+    found = re.fullmatch(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*%\s*", given) if isinstance(given, str) else None
+    return f"; write {(Decimal(found[1]) / 100).normalize():f}" if found else ""
+
+
 def _digits(value: int) -> str:
     return repr(value) if value.bit_length() < 300 else f"an integer of {value.bit_length()} bits"
 
@@ -80,7 +102,8 @@ def _digits(value: int) -> str:
 def positive(value: object, field: str, *, allow_inf: bool = False) -> float:
     """A positive float, finite unless infinity is allowed."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InvalidProblem(f"{field}: {shown(value)} is not a number; give a positive number.", value=value)
+        remedy = without_percent(value) or "; give a positive number"
+        raise InvalidProblem(f"{field}: {shown(value)} is not a number{remedy}.", value=value)
     try:
         number = float(value)
     except OverflowError:
@@ -99,7 +122,9 @@ def probability(value: object, field: str) -> float:
     except InvalidProblem:
         number = math.inf
     if not number < 1:
-        raise InvalidProblem(f"{field}: {shown(value)} is not between 0 and 1; give a probability.", value=value)
+        as_percentage = f"; write {number / 100:g} for {number:g} %" if 1 < number < 100 else ""
+        remedy = without_percent(value) or as_percentage or "; give a probability"
+        raise InvalidProblem(f"{field}: {shown(value)} is not between 0 and 1{remedy}.", value=value)
     return number
 
 

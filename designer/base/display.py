@@ -262,7 +262,7 @@ def _table(preview: Preview) -> str:
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if (isinstance(value, (int, float)) and not isinstance(value, bool)) or _NUMBER.fullmatch(str(value)):
         return f'<td style="text-align: right">{_text(value)}</td>'
     return f'<td style="text-align: left">{escape(_text(value))}</td>'
 

@@ -92,6 +92,10 @@ class InvalidSpec(Refusal):
     """
 
 
+class OtherFile(InvalidSpec):
+    """The file is of another kind, such as a problem file where a spec is needed. Exit code 2."""
+
+
 class OverTotal(Refusal):
     """The release would spend more of a data set than its ledger allows, or leave unprotected what must not be."""
 

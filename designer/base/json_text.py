@@ -15,7 +15,7 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import shown, system_words
-from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.base.errors import InvalidProblem, InvalidSpec, OtherFile
 from designer.base.output import mistaken
 from designer.base.progress import step
 from designer.limits import MOST_JSON_BYTES
@@ -109,7 +109,13 @@ def json_object(content: bytes, where: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         if isinstance(error, InvalidSpec):
             raise
-        told = mistaken(content, "a spec or a release (JSON)") or f"is not a JSON file ({error}); {_json_remedy(content)}"
+        if content.strip() and (told := mistaken(content, "a spec or a release (JSON)")):
+            raise OtherFile(f"{where} {told}.") from None
+        told = (
+            "is empty; restore it, or make it again"
+            if not content.strip()
+            else f"is not a JSON file ({error}); {_json_remedy(content)}"
+        )
         raise InvalidSpec(f"{where} {told}.") from None
     if not isinstance(data, dict):
         raise InvalidSpec(f"{where} holds no JSON object; give a spec, or a release behind its spec.")

@@ -12,14 +12,18 @@ import csv
 import math
 import re
 import sys
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal, Inexact, localcontext
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from designer.base.errors import InvalidProblem
 
 # Tables as CSV text that machines read back exactly, and that no spreadsheet runs.
 #
@@ -142,6 +146,13 @@ def number_in_file(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def refuse_utf_16(path: Path) -> None:
+    """Refuse a file that begins with the mark of UTF-16."""
+    with path.open("rb") as file:
+        if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE):
+            raise InvalidProblem(f"{path}: is a text in UTF-16; save it as UTF-8 (in a spreadsheet: CSV UTF-8).")
 
 
 def other_separator(names: Sequence[str], delimiter: str) -> str | None:

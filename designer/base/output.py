@@ -69,7 +69,9 @@ def _target(path: Path) -> Path:
     except (OSError, ValueError, RuntimeError) as error:  # too long, a zero byte, links in a circle
         raise InvalidProblem(f"path: {_name(path)} names no file ({system_words(error)}); give the path of a file.") from None
     # /dev/stdout may lead to a regular file, which belongs to who redirected it there.
-    if kind != stat.S_IFREG or folder == Path("/dev") or folder.parts[:2] == ("/", "proc"):
+    if folder.parts[:2] == ("/", "proc"):
+        raise InvalidProblem(f"path: {_name(path)} is in /proc, where no file is kept; name a file in another folder.")
+    if kind != stat.S_IFREG or folder == Path("/dev"):
         raise InvalidProblem(f"path: {_name(path)} is a folder or a device; name a file to write.")
     if not is_folder:
         raise InvalidProblem(f"path: {_name(path.parent)} is not a folder; create it first.")

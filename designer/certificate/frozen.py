@@ -124,9 +124,10 @@ class FrozenMechanism(Immutable, Displayed, metaclass=_Certified):
     @abstractmethod
     def release(
         self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
-    ) -> Released:
-        """What is published about confidential data, counts or records as their type says; spends the budget once.
+    ) -> Any:
+        """Publish answers about confidential data, counts or records as their type says. Spends the budget once.
 
+        What comes back is a `Released` of the kind of this mechanism: of linear queries a `designer.Release`.
         unit, entity, rows_per_entity: what one row of records is; see `designer.relations.records.row_unit.RowUnit`.
         """
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from html import escape
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, get_args
 
@@ -114,8 +115,17 @@ class Guarantee:
 
     def to_text(self) -> str:
         """A page to read."""
+        return "\n".join(f"{name + ':':15}{text}" for name, text in self._sentences())
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the same as a table."""
+        rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in self._sentences())
+        return f"<div><p><strong>Guarantee</strong></p><table><tbody>{rows}</tbody></table></div>"
+
+    def _sentences(self) -> list[tuple[str, str]]:
+        """Each part under its name."""
         budget = ", ".join(f"{printed(name.replace('_', ' '))} {value!r}" for name, value in self.parameters.items())
-        lines = [
+        return [
             ("Protects", self.unit),
             ("Relation", self.relation),
             ("Budgets", budget),
@@ -129,7 +139,6 @@ class Guarantee:
             ("Software", self.software),
             ("Fingerprint", self.fingerprint),
         ]
-        return "\n".join(f"{name + ':':15}{text}" for name, text in lines)
 
 
 NOTIONS = {

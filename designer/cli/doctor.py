@@ -21,7 +21,7 @@ from typing import Any
 
 from designer.base.display import printed
 from designer.base.progress import track
-from designer.base.version import VERSION, WHEEL
+from designer.base.version import VERSION, installed_from
 from designer.cli import environment_checks as probes
 from designer.cli.environment_checks import BROKEN, MISSING, OK
 
@@ -115,21 +115,21 @@ def _by_purpose(needed: list[Requirement], extras: dict[str, list[Requirement]])
 
 
 def installing(module: str) -> str:
-    """What to give to `pip install` for a module that is not there: the wheel with its extra, or the package itself where it
-    needs none.
+    """What to give to `pip install` for a module that is not there: where this was installed from with the extra, or the
+    package itself where it needs none.
 
-    >>> installing("cryptography.hazmat")
-    './dp_designer-0.1.0-py3-none-any.whl[signing]'
+    >>> installing("cryptography.hazmat").endswith("[signing]")
+    True
     """
     for purpose, entries in requirements().items():
         for name, asked in entries:
             if _module(name) == module.split(".")[0]:
                 return _got_by(name, asked, purpose)
-    return f"./{WHEEL}[all]"
+    return f"{installed_from()}[all]"
 
 
 def _got_by(name: str, asked: str, purpose: str) -> str:
-    return f"{name}{asked}" if purpose in WITHOUT_EXTRA else f"./{WHEEL}[{purpose}]"
+    return f"{name}{asked}" if purpose in WITHOUT_EXTRA else f"{installed_from()}[{purpose}]"
 
 
 def _requirement(text: str) -> Requirement:
@@ -318,10 +318,37 @@ def _purposes(found: Sequence[Diagnosis]) -> list[str]:
 def _lines(machine: dict[str, str], found: Sequence[Diagnosis]) -> list[str]:
     """The findings by purpose, and what they come to."""
     lines = [f"dp-designer {machine['dp_designer']}, {machine['python']}, {machine['system']}"]
+    absent = _absent(found)
     for purpose in _purposes(found):
-        lines += ["", _heading(purpose)]
-        lines += [line for entry in found if entry.purpose == purpose for line in _of_one(entry)]
+        if purpose not in absent:
+            lines += ["", _heading(purpose)]
+            lines += [line for entry in found if entry.purpose == purpose for line in _of_one(entry)]
+    if absent:
+        lines += ["", "Not installed, and needed for nothing above:"]
+        lines += [
+            line for name in absent for line in (f"  {name:<12} {ADDS.get(name, '')}", f"  {'':<12} {_remedy(name, found)}")
+        ]
     return [*lines, "", _verdict(found)]
+
+
+def _absent(found: Sequence[Diagnosis]) -> list[str]:
+    """The extras that nobody asked for: no package that is theirs alone is there."""
+    shared = [entry.name for entry in found]
+    own = {
+        purpose: [entry for entry in found if entry.purpose == purpose and shared.count(entry.name) == 1]
+        for purpose in _purposes(found)
+        if purpose not in WITHOUT_EXTRA
+    }
+    return [
+        name
+        for name, entries in own.items()
+        if entries and all(entry.state == MISSING or entry.name == "Java" for entry in entries)
+    ]
+
+
+def _remedy(purpose: str, found: Sequence[Diagnosis]) -> str:
+    """How to get an extra."""
+    return next((entry.remedy for entry in found if entry.purpose == purpose and entry.remedy), "")
 
 
 def _heading(purpose: str) -> str:
@@ -341,5 +368,10 @@ def _verdict(found: Sequence[Diagnosis]) -> str:
     broken = [entry.name for entry in found if entry.breaks]
     if broken:
         return f"Broken, and needed: {', '.join(broken)}."
-    lacking = [name for name in _purposes(found) if any(entry.purpose == name and entry.state != OK for entry in found)]
+    absent = _absent(found)
+    lacking = [
+        name
+        for name in _purposes(found)
+        if name not in absent and any(entry.purpose == name and entry.state != OK for entry in found)
+    ]
     return "Everything that is needed works." + (f" Not complete: {', '.join(lacking)}." if lacking else "")

@@ -166,11 +166,14 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         remedy = self._remedy(message)
-        super().error((re.sub(r" \(choose from .*\)$", "", message) if remedy else message) + remedy)
+        said = re.sub(r" \(choose from .*\)$", "", message) if remedy else message
+        self.exit(2, f"{self.prog}: {said}{remedy}; `{self.prog} --help` lists the options.\n")
 
     def _remedy(self, message: str) -> str:
-        from designer.base.checks import meant
+        from designer.base.checks import meant, without_percent
 
+        if number := re.search(r"invalid (?:float|int) value: '(.*)'$", message):
+            return without_percent(number[1])
         if data := re.search(r"unrecognized arguments: (\S+\.(?:csv|parquet|npy))$", message):
             return f"; give records as --table {data[1]}, counts as --histogram {data[1]} --column COLUMN"
         given = re.search(r"invalid choice: '([^']*)'", message) or re.search(r"unrecognized arguments: (\S+)", message)

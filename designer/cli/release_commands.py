@@ -33,6 +33,7 @@ from designer.cli.ledger_options import add_recording_options, recorded, recorde
 from designer.cli.options import add_full, add_output, check_output, loaded, release_and_signer
 from designer.cli.signing_commands import add_sign_options, given_key, signed_line, signing_key
 from designer.files.data_files import (
+    naming_file,
     read_histogram,
     read_records,
     read_table,
@@ -470,7 +471,9 @@ def _releasing(mechanism: FrozenMechanism, options: argparse.Namespace) -> tuple
     if options.histogram:
         require_histogram_file(options.histogram)
         given = options.histogram, options.column, marks
-        return lambda: require_readable_histogram(*given), lambda: mechanism.release(Counts(read_histogram(*given)))
+        return lambda: require_readable_histogram(*given), lambda: naming_file(
+            options.histogram, lambda: mechanism.release(Counts(read_histogram(*given)))
+        )
     from designer.tables.records import require_openable, require_table_file
 
     require_table_file(options.table)
@@ -487,7 +490,8 @@ def _released_from_records(mechanism: FrozenMechanism, options: argparse.Namespa
     marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
     numbers, whole = getattr(mechanism, "numbers", ()), getattr(mechanism, "counted_keys", ())
     table = open_table(options.table, numbers, whole=whole, unlisted=_rule_of(mechanism), **marks)
-    return mechanism.release(table, entity=options.entity, rows_per_entity=options.rows_per_entity)
+    released: Released = mechanism.release(table, entity=options.entity, rows_per_entity=options.rows_per_entity)
+    return released
 
 
 def _sample(options: argparse.Namespace) -> tuple[str, Any]:

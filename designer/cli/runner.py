@@ -20,12 +20,13 @@ from designer.base.errors import (
     InvalidSpec,
     LedgerUnavailable,
     NotPrivate,
+    OtherFile,
     OverTotal,
 )
 from designer.base.json_text import plain
 
 EXIT_CODES = (
-    *((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2)),
+    *((OtherFile, 2), (DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2)),
     *((OverTotal, 6), (InvalidLedger, 7), (LedgerUnavailable, 10), (CannotWrite, 11)),
 )
 UNFORESEEN = 5

@@ -127,7 +127,8 @@ def independently(options: argparse.Namespace, fingerprint: str | None) -> tuple
             f"--independent: {named} holds by this program, but not by {second}: {said}. One of the two is "
             "wrong: release nothing with it, and report it as SECURITY.md says."
         )
-    words = f"Verified by: {used[0]}, and independently by {second}: {said}. SHA-256 of that file: {hashed}."
+    lines = [f"Verified by: {used[0]}, and independently by {second}:", *(f"  {printed(each)}" for each in sentences)]
+    words = "\n".join([*lines, f"  SHA-256 of that file: {hashed}"])
     return words, {"verified_by": [*used, second], "verifier_sha256": hashed}
 
 

@@ -32,7 +32,14 @@ from designer.designing.design_result import Design, rank_by_consistency
 from designer.designing.dispatch import design, reason
 from designer.designing.family import Family, pure_twin
 from designer.designing.least_noise import Limit, limit, part_of_loss
-from designer.designing.printouts import COLUMNS, comparison_latex, comparison_markdown, comparison_text, sorted_rows
+from designer.designing.printouts import (
+    COLUMNS,
+    comparison_columns,
+    comparison_latex,
+    comparison_markdown,
+    comparison_text,
+    sorted_rows,
+)
 from designer.designing.problem_kinds import problem_kind
 from designer.mechanism.interface import Mechanism
 from designer.relations.problem import Problem
@@ -90,8 +97,12 @@ class Comparison(Displayed):
         return {"families": len(self.rows), "best": best, "loss": self.problem.loss}
 
     def _display_rows(self) -> Preview | None:
-        rows = [tuple(row[name] for name in COLUMNS) for row in sorted_rows(self.rows)]
-        return Preview(tuple(COLUMNS.values()), rows[:SHOWN_ROWS], len(rows))
+        """The table of the terminal, and at its end the families without a mechanism."""
+        done, failed = [[r for r in sorted_rows(self.rows) if (r["loss"] is None) is no_loss] for no_loss in (False, True)]
+        columns = comparison_columns([{**row, "note": ""} for row in done], self.problem, ())
+        rows = [*zip(*(column.cells for column in columns), strict=True)]
+        rows += [(row["family"], "no mechanism", *[""] * (len(columns) - 2)) for row in failed]
+        return Preview([column.head for column in columns], rows[:SHOWN_ROWS], len(rows))
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """A row for each family, by loss, under the keys of `COLUMNS`; NaN where a number is undefined.

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import Any, Generic, TypeVar
 
 from designer.base.display import Displayed
+from designer.base.lazy_imports import at_address
 from designer.certificate.certificate import PrivacyCertificate
 from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import Optimality
@@ -66,6 +68,14 @@ class Design(Designed[Problem, M]):
     def _display_facts(self) -> Mapping[str, object]:
         return {**super()._display_facts(), self.problem.loss: self.loss}
 
+    def _repr_html_(self) -> str:
+        """What notebooks show, as the terminal does: the noise of each answer, the certificate and the efficiency."""
+        in_brief = at_address("designer.designing.printouts:design_in_brief")  # which imports this file
+        title, _, *lines = in_brief(type(self).__name__, self).split("\n")
+        lines.append(f"Privacy:     {self.mechanism.guarantee.relation}")
+        said = "".join(f"<tr><td>{escape(line.strip())}</td></tr>" for line in lines)
+        return f"<div><p><strong>{escape(title)}</strong></p><table><tbody>{said}</tbody></table></div>"
+
     @property
     def bias(self) -> float:
         """The largest loss from bias over histograms of n records, see `Problem.bias_of`."""
@@ -108,6 +118,7 @@ class DesignOfKind(Design[Any]):
     problem: Any
     mechanism: Any
     measured: float = 0.0
+    _repr_html_ = Displayed._repr_html_
 
     @property
     def loss(self) -> float:

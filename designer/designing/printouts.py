@@ -257,7 +257,7 @@ def comparison_text(rows: Sequence[Row], problem: Any, limit: Limit | None, widt
     listed = done if full else _short(done)
     failed = list(map(printed, said_once((row["family"], row["note"]) for row in rows if row["loss"] is None)))
     notes = list(dict.fromkeys(row["note"] for row in listed if row["note"]))
-    table = _table(listed, problem, notes, width, full) if done else []
+    table = text_table(comparison_columns(listed, problem, notes, full), width) if done else []
     shown = [LEGEND[head] for head in LEGEND if table and head in table[0].split()]
     marked = [f"[{number}] {printed(note)}" for number, note in enumerate(notes, 1)]
     without = ["Without a mechanism:", *failed] if failed else []
@@ -283,7 +283,7 @@ def comparison_text(rows: Sequence[Row], problem: Any, limit: Limit | None, widt
     return "\n\n".join(told) + "\n"
 
 
-def _table(done: Sequence[Row], problem: Any, notes: Sequence[str], width: int, full: bool) -> list[str]:
+def comparison_columns(done: Sequence[Row], problem: Any, notes: Sequence[str], full: bool = True) -> list[Column]:
     """A line for each mechanism, the columns that matter most first, in short those alone; errors of a typical answer where all
     answers count records, as others may be in different units."""
     linear = isinstance(problem, Problem)
@@ -300,7 +300,7 @@ def _table(done: Sequence[Row], problem: Any, notes: Sequence[str], width: int, 
         figures["time"] = [time_words(row["seconds"]) for row in done]
         figures["gap"] = [_or_nothing(share_at_most, row["gap"]) for row in done]
     told = {head: tuple(cells) for head, cells in figures.items() if any(cells)}
-    return text_table([Column("family", tuple(named), number=False), *(Column(*one) for one in told.items())], width)
+    return [Column("family", tuple(named), number=False), *(Column(*one) for one in told.items())]
 
 
 def _short(done: Sequence[Row]) -> list[Row]:

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, real_array
-from designer.base.checks import meant
+from designer.base.checks import column_fault, meant
 from designer.base.errors import InvalidProblem, hides_data_in_errors
 from designer.base.frames import Columns
-from designer.base.labels import CARRIAGE_RETURNS, csv_records, listed_label, number_in_file, other_separator
+from designer.base.labels import CARRIAGE_RETURNS, csv_records, listed_label, number_in_file, other_separator, refuse_utf_16
 from designer.base.version import installing_with
 from designer.problem.histogram import UNUSABLE, Labelled
 from designer.relations.records.csv_rows import COMMAS, Marks
@@ -118,7 +118,7 @@ def read_records(path: Path, needed: Sequence[str], delimiter: str = ",") -> Cal
         if names.count(name) != 1 and (mark := other_separator(names, delimiter)):
             raise InvalidProblem(f"{path}: its fields are separated by another mark: give --delimiter {mark!r}.")
         if names.count(name) != 1:
-            raise InvalidProblem(f"{path}: has no column {name!r}, or two; each attribute needs one, under its own name.")
+            raise InvalidProblem(f"{path}: {column_fault(name, names)}; each attribute needs one, under its own name.")
     return lambda: _confidential(lambda: _columns(path, needed, delimiter))
 
 
@@ -156,8 +156,9 @@ def _column_words(column: str | None, names: Sequence[str]) -> str:
         )
     marks = [mark for mark in (";", "\t", "|") if len(names) == 1 and column in names[0].split(mark) != [column]]
     separated = f"its fields are separated by another mark: give --delimiter {marks[0]!r}" if marks else ""
-    asked = "name the one that holds the counts (--column), letter by letter"
-    return f"has no column {column!r}, or two; {separated or meant(column, names) + asked}."
+    if separated:
+        return f"has no column {column!r}; {separated}."
+    return f"{column_fault(column, names)}; name the one that holds the counts (--column), letter by letter."
 
 
 def _confidential(read: Callable[[], Read]) -> Read:
@@ -167,6 +168,18 @@ def _confidential(read: Callable[[], Read]) -> Read:
         pass
     # Outside the handler, so that not even the context of the exception holds what the reader saw.
     raise InvalidProblem(UNUSABLE)
+
+
+def naming_file(path: Path, run: Callable[[], Read]) -> Read:
+    """What a call gives; a refusal of the histogram that it reads from a file names the file instead."""
+    try:
+        return run()
+    except InvalidProblem as refusal:
+        if not str(refusal).startswith("histogram: "):
+            raise
+        said = str(refusal).removeprefix("histogram: ")
+    # Outside the handler; see `_confidential`.
+    raise InvalidProblem(f"{path}: {said}")
 
 
 def _flat(array: NDArray[Any]) -> NDArray[Any]:
@@ -197,6 +210,7 @@ def _table_names(path: Path, delimiter: str) -> list[str]:
     """The column names of a table, its only public content."""
     if path.suffix == ".parquet":
         return _of_parquet(path, lambda parquet: list(parquet.read_schema(path).names))
+    refuse_utf_16(path)
     try:
         with path.open(newline="\n", encoding="utf-8-sig", errors="replace") as file:
             names = next(csv_records((line.replace("\0", "") for line in file), delimiter), [])
@@ -342,6 +356,7 @@ def columns_of_file(path: Path, delimiter: str = ",") -> tuple[FileColumn, ...]:
 
 def _first_line(path: Path, delimiter: str) -> list[str]:
     """The fields of the first line, and of no other."""
+    refuse_utf_16(path)
     with path.open("rb") as file:
         line = file.readline(LONGEST).removesuffix(b"\n").removesuffix(b"\r")
     if b"\r" in line:

@@ -177,11 +177,16 @@ def _certified(spec: dict[str, Any], allow_vacuous: bool) -> FrozenMechanism:
     if spec.get("format") == RELEASE_FORMAT:
         raise InvalidSpec("spec: is a release; give its spec, and the release behind it: dp-designer verify SPEC RELEASE.")
     require_keys({key: value for key, value in spec.items() if key != "about"}, keys(FRAME), "spec")
-    if spec["format"] not in list(KINDS) or type(spec["version"]) is not int or spec["version"] != FORMAT_VERSION:
+    version = spec["version"]
+    if spec["format"] not in list(KINDS):
         raise InvalidSpec(
-            f"spec: format {shown(spec['format'])} version {shown(spec['version'])}; this program reads {sorted(KINDS)} "
-            f"version {FORMAT_VERSION}; a newer program may have written it."
+            f"spec: format {shown(spec['format'])} is unknown; this program reads {sorted(KINDS)}; a newer program may have "
+            "written it."
         )
+    if type(version) is not int or version != FORMAT_VERSION:
+        older = type(version) is int and version < FORMAT_VERSION
+        remedy = "design it again from its problem file" if older else "a newer program may have written it: update this one"
+        raise InvalidSpec(f"spec: has version {shown(version)} of its format; this program reads {FORMAT_VERSION}; {remedy}.")
     _check_shape(spec)
     if spec["seal"] != seal(spec):
         raise InvalidSpec(

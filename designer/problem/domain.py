@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.checks import is_text, near, shown
+from designer.base.display import SHOWN_ROWS, Preview, as_html
 from designer.base.errors import InvalidProblem
 from designer.base.frames import columns_of
 from designer.base.labels import Labels, listed_label
@@ -59,6 +60,12 @@ class Domain:
                 raise InvalidProblem(f"domain: attribute {name!r} has values {list(values)[:6]}; give at least one, each once.")
         if checked_rule(self.unlisted) == "count as others" and (bare := [n for n, vs in self.listed if OTHERS not in vs]):
             raise needs_others(f"among the values of {shown(bare[0])}", f"list it there: {bare[0]} = [..., {OTHERS!r}]")
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: a row for each attribute."""
+        rows = [(name, ", ".join(values), len(values)) for name, values in self.listed[:SHOWN_ROWS]]
+        facts = {"attributes": len(self.attributes), "elements": self.size}
+        return as_html("Domain", facts, Preview(("attribute", "values", "number"), rows, len(self.attributes)))
 
     @property
     def listed(self) -> tuple[tuple[str, tuple[str, ...]], ...]:

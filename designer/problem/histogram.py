@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Immutable
-from designer.base.checks import assign, meant, shown
+from designer.base.checks import assign, column_fault, meant, shown
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.frames import Columns, columns_of, holds_numbers, index_of, is_frame, number_columns, series_of
 from designer.base.labels import Labels, is_missing
@@ -251,10 +251,11 @@ class Universe(Immutable):
                 "in the order of the elements. A workload with `keys` knows its columns: name them in [elements] or "
                 "[domain] and design the mechanism again."
             )
-        if missing := [column for column in self.keys.columns if [name for name, _ in columns].count(column) != 1]:
+        names = [name for name, _ in columns]
+        if missing := [column for column in self.keys.columns if names.count(column) != 1]:
             raise InvalidProblem(
-                f"histogram: the elements are named by the columns {list(self.keys.columns)}, and {missing} must be there "
-                "once; name the columns, or the levels of the index, so."
+                f"histogram: {column_fault(missing[0], names)}; the elements are named by the columns "
+                f"{list(self.keys.columns)}: name the columns, or the levels of the index, so."
             )
         return [next(values for name, values in columns if name == column) for column in self.keys.columns]
 

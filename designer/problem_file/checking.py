@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from designer.base.checks import count, shown
+from designer.base.checks import column_fault, count, shown
 from designer.base.display import counted, printed
 from designer.base.errors import InvalidProblem
 from designer.base.frames import columns_of
@@ -326,7 +326,7 @@ def _of_file_itself(path: Path, reading: Reading, listing: ExpectedValues) -> li
 
 def _require(needed: Sequence[str], names: Sequence[str]) -> None:
     if missing := [name for name in needed if list(names).count(name) != 1]:
-        raise InvalidProblem(f"data: has no column {shown(missing[0])}, or two; it has {shown(list(names))}.")
+        raise InvalidProblem(f"data: {column_fault(missing[0], names)}; it has {shown(list(names))}.")
 
 
 def _of_values(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from designer.base.arrays import Floats
-from designer.base.checks import meant, shown, system_words
+from designer.base.checks import meant, shown, system_words, without_percent
 from designer.base.display import printed
 from designer.base.errors import InvalidProblem
 from designer.base.labels import number_in_file
@@ -35,6 +35,8 @@ HINTS = {
     r"\\": "write paths with / in the place of the backslash",
     r"^[\w-]+\s*=\s*-?[0-9]+,[0-9]": "write decimals with a point, as 0.5",
     r"^[\w-]+\s*:": "write = in the place of the colon",
+    r"^\[[^\]\"]*\w\s+\w": "write the name of a section without spaces, such as [workload]",
+    r"=\s*[0-9.]+\s*%": "write a percentage as a fraction, as 0.05 for 5 %",
     r"^\[": "every section stands once; write all its keys below one [section]",
     r"^[\w-]+\s*=\s*[^\W0-9]": 'write texts in quotes, as title = "Towns"',
     r"^[\w-]+\s+[^=\s]": "write = between key and value",
@@ -143,7 +145,8 @@ class Sections:
             return default
         value = values[key]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind not in (bool, (bool,))):
-            quoted = " without quotes" if isinstance(value, str) and number_in_file(value) is not None else ""
+            is_number = isinstance(value, str) and number_in_file(value) is not None
+            quoted = " without quotes" if is_number else without_percent(value)
             raise self.refuse(section, key, value, f"should be {_type_words(kind)}{quoted}")
         return value
 

@@ -7,8 +7,11 @@ numbers of records) is left to be filled in from public knowledge: places that b
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
 
 from designer.base.checks import meant, shown
 from designer.base.display import printed
@@ -395,6 +398,8 @@ Answers = Mapping[str, str]  # by the name of the question: the name of a choice
 DELTA = 1e-6
 # The epsilon of rho = mu^2 / 2 at that delta, rounded up, for each strength.
 AT_DELTA = {"1": "5.222", "0.1": "0.43", "3": "19.23"}
+NUMBER = re.compile(r"([^:;]*[^:;\s][^:;]*):\s*(-?[0-9]{1,15})\s+to\s+(-?[0-9]{1,15})\s*")
+FROM_ANSWERS = "# From the answers of `dp-designer init --ask`; every other key is in docs/guides/problem_files.md.\n"
 SHOWN_COLUMNS = "region: north, east, south"
 EXACT = ("margins", "margin")  # answers of what is published exactly
 
@@ -450,7 +455,17 @@ def one_column(answers: Answers) -> bool:
 
 def two_columns(answers: Answers) -> bool:
     """Has a record values in several columns?"""
-    return not one_column(answers)
+    return len(columns_of(answers["values"])) > 1
+
+
+def of_number(answers: Answers) -> bool:
+    """Are sums or averages asked for?"""
+    return answers["asked"] in ("sum", "average")
+
+
+def has_number(answers: Answers) -> bool:
+    """Has a record a number that can be added up?"""
+    return trusted(answers) and bool(_numbers_of(answers["values"]))
 
 
 QUESTIONS = (
@@ -464,7 +479,8 @@ QUESTIONS = (
     ),
     Question(
         "values",
-        "Which values can a record have? Give columns and their public values, as in `region: north, east; sex: F, M`.",
+        "Which values can a record have? Give columns and their public values, as in `region: north, east; sex: F, M`; a "
+        "range, as in `age: 0-95`, groups, as in `age: 0-95 by 10`; or a number to add up, as in `pay: 0 to 5000`.",
         typed=SHOWN_COLUMNS,
     ),
     Question(
@@ -472,6 +488,8 @@ QUESTIONS = (
         "What do you want to learn?",
         (
             Option("cells", "The number of records with each value, or combination of values", trusted),
+            Option("sum", "The sum of the number, for each value or combination of values", has_number),
+            Option("average", "The average of the number, for each value or combination of values", has_number),
             Option("totals", "Running totals, in the order of the values", lambda a: trusted(a) and one_column(a)),
             Option("tables", "One table for each column", lambda a: trusted(a) and two_columns(a)),
             Option("value", "The exact value, with the fewest errors", lambda a: not trusted(a)),
@@ -482,7 +500,7 @@ QUESTIONS = (
         "public",
         "What is public besides the release?",
         (
-            Option("number", "The number of records"),
+            Option("number", "The number of records", lambda a: not of_number(a)),
             Option("nothing", "Nothing, not even the number of records", trusted),
             Option(
                 "margins", "The totals of each column, published exactly", lambda a: a["asked"] == "cells" and two_columns(a)
@@ -518,14 +536,14 @@ QUESTIONS = (
         "promise",
         "Which notion of privacy?",
         (
-            Option("pure", "Pure: the limit on odds holds without exception"),
+            Option("pure", "Pure: the limit on odds holds without exception", lambda a: not of_number(a)),
             Option(
                 "zcdp",
                 "zCDP: less noise for many queries, and a weaker guarantee; as (epsilon, delta) it is "
                 f"{' or '.join(f'({at}, 1e-6) for mu {mu}' for mu, at in AT_DELTA.items())}",
                 trusted,
             ),
-            Option("approximate", "(epsilon, delta), with delta 1e-6", trusted),
+            Option("approximate", "(epsilon, delta), with delta 1e-6", lambda a: trusted(a) and not of_number(a)),
         ),
     ),
 )
@@ -534,25 +552,95 @@ QUESTIONS = (
 def columns_of(typed: str) -> dict[str, list[str]]:
     """Columns and their values, from a line. `InvalidProblem` for what is no such line.
 
-    >>> columns_of("region: north, east; sex: F, M")
-    {'region': ['north', 'east'], 'sex': ['F', 'M']}
+    A part without a name has further values of the column before. One range of whole numbers stands for all of them, and for
+    groups of them behind `by`.
+
+    >>> columns_of("region: 01; 02; sex: F, M; age: 0-35 by 20")
+    {'region': ['01', '02'], 'sex': ['F', 'M'], 'age': ['0-19', '20+']}
     """
     found: dict[str, list[str]] = {}
     size = 1
-    for part in typed.split(";"):
+    if len(numbers := _numbers_of(typed)) > 1:
+        raise InvalidProblem(f"answer: {shown([*numbers])} are several numbers to add up; give one.", value=typed)
+    for part in _parts(typed):
         name, colon, listed = part.partition(":")
-        values = [value.strip() for value in listed.split(",")]
-        if not colon or not name.strip() or name.strip() in found or "" in values or len({*values}) < max(2, len(values)):
+        values = _of_range(listed) or [value.strip() for value in listed.split(",")]
+        taken = not name.strip() or name.strip() in {**found, **numbers}
+        if not colon or taken or "" in values or len({*values}) < max(2, len(values)):
             raise InvalidProblem(
-                f"answer: {shown(part.strip())} is no column; give its name once and two or more different values, as in "
-                f"{SHOWN_COLUMNS}.",
+                f"answer: {shown(part.strip())} is not a column; give its name once and two or more different values, as in "
+                f"{SHOWN_COLUMNS}, or a range, as in age: 0-95 by 10.",
                 value=typed,
             )
         found[name.strip()] = values
         size *= len(values)
+    if not found:
+        raise InvalidProblem(
+            f"answer: {shown(typed)} has no column of values; give the one by which {shown(*numbers)} is added up.", value=typed
+        )
     if size > MOST_TYPED:
         raise InvalidProblem(f"answer: makes {size:,} combinations of values; give at most {MOST_TYPED:,} here.", value=size)
     return found
+
+
+def _of_range(listed: str) -> list[str]:
+    """The values of `0-95`, or the groups of `0-95 by 10`, of which the last is open; empty for anything else."""
+    if not (match := re.fullmatch(r"\s*([0-9]{1,9})\s*-\s*([0-9]{1,9})(?:\s+by\s+([0-9]{1,9}))?\s*", listed)):
+        return []
+    low, high, width = int(match[1]), int(match[2]), int(match[3] or 1)
+    if not low < high or not width or (high - low) // width > MOST_TYPED:
+        return []
+    lower = range(low, high + 1, width)
+    return [str(at) for at in lower] if width == 1 else [*(f"{at}-{at + width - 1}" for at in lower[:-1]), f"{lower[-1]}+"]
+
+
+def _bins_of(typed: str) -> dict[str, str]:
+    """For columns that are groups of a range, the line that says so."""
+    return {
+        name: f"bins = [{', '.join(value.partition('-')[0].rstrip('+') for value in values)}]"
+        for (name, values), part in zip(columns_of(typed).items(), _parts(typed), strict=True)
+        if _of_range(part.partition(":")[2]) and values[-1].endswith("+")
+    }
+
+
+def _parts(typed: str) -> list[str]:
+    """What a line says of each column of values; a part without a name goes on with the one before."""
+    return [part for part in re.sub(r";(?=[^:;]*(;|$))", ",", typed).split(";") if not _numbers_of(part)]
+
+
+def _numbers_of(typed: str) -> dict[str, tuple[int, int]]:
+    """The numbers that can be added up, with their bounds."""
+    found = (NUMBER.fullmatch(part) for part in typed.split(";"))
+    return {match[1].strip(): (int(match[2]), int(match[3])) for match in found if match and int(match[2]) < int(match[3])}
+
+
+def _plan_file(answers: Answers, columns: Mapping[str, list[str]]) -> str:
+    """The table plan of a sum or an average, whose record costs at most rho = mu^2 / 2: half for each part of an average."""
+    ((number, (low, high)),) = _numbers_of(answers["values"]).items()
+    rho = Fraction(answers["strength"]) ** 2 / 2
+    asked = answers["asked"]
+    parts = {"sum": [("loss", rho)], "average": [("loss", rho / 2), ("count_loss", rho / 2)]}[asked]
+    sizes = {"loss": f"size = {max(abs(low), abs(high))}, ", "count_loss": ""}
+    title = f"{asked.capitalize()} of {number} by {' and '.join(columns)}"
+    keys = json.dumps([list(row) for row in product(*columns.values())], ensure_ascii=False)
+    return (
+        "\n\n".join(
+            [
+                f'{FROM_ANSWERS}kind = "table_plan"\ntitle = {json.dumps(title, ensure_ascii=False)}',
+                "# Public bounds; numbers beyond them are clipped.\n"
+                + _section(f"measures.{key(number)}", f"lower = {low}", f"upper = {high}"),
+                "# The public values of each column, from a code book and not from the records.\n"
+                + _section("groups.asked", f"columns = {json.dumps([*columns], ensure_ascii=False)}", f"keys = {keys}"),
+                *(_section(f"columns.{key(name)}", bins) for name, bins in _bins_of(answers["values"]).items()),
+                _section(
+                    f"queries.{asked}",
+                    *(f'ask = "{asked}"', f"measure = {json.dumps(number, ensure_ascii=False)}", 'groups = "asked"'),
+                    *(f"{name} = {{ {sizes[name]}rho = {float(share):g} }}" for name, share in parts),
+                ),
+            ]
+        )
+        + "\n"
+    )
 
 
 def paths(typed: tuple[str, ...], answers: Answers | None = None) -> Iterator[dict[str, str]]:
@@ -569,13 +657,18 @@ def paths(typed: tuple[str, ...], answers: Answers | None = None) -> Iterator[di
 def decided_file(answers: Answers) -> str:
     """The problem file that the answers lead to."""
     columns = columns_of(answers["values"])
-    domain = [f"{key(name)} = {json.dumps(values, ensure_ascii=False)}" for name, values in columns.items()]
+    if of_number(answers):
+        return _plan_file(answers, columns)
+    bins = _bins_of(answers["values"]) if trusted(answers) else {}  # nobody reads records of own reports
+    domain = [
+        f"{key(name)} = {f'{{ {bins[name]} }}' if name in bins else json.dumps(values, ensure_ascii=False)}"
+        for name, values in columns.items()
+    ]
     kind = 'kind = "own_report"\n' if not trusted(answers) else ""
     title = f"{'Counts' if trusted(answers) else 'Own reports'} by {' and '.join(columns)}"
     hidden = _section("relation", *_relation(answers, columns))
     parts = [
-        f"# From the answers of `dp-designer init --ask`; every other key is in docs/guides/problem_files.md.\n"
-        f"{kind}title = {json.dumps(title, ensure_ascii=False)}",
+        FROM_ANSWERS + f"{kind}title = {json.dumps(title, ensure_ascii=False)}",
         "# The public values of each column, from a code book and not from the records.\n" + _section("domain", *domain),
         *_question(answers, columns),
         f"# What one record may change to, and the budget of that change.\n{hidden}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from html import escape
 from itertools import zip_longest
 from typing import Literal
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import assign, positive, shown
-from designer.base.display import Displayed
+from designer.base.display import Displayed, as_html
 from designer.base.errors import InvalidProblem
 from designer.certificate.sensitivity import SensitivitySet
 from designer.limits import LARGEST_WEIGHT
@@ -91,6 +92,12 @@ class Problem(Displayed):
     def _display_facts(self) -> Mapping[str, object]:
         asked = {**self.workload._display_facts(), "notion": self.notion, "delta": self.delta, "loss": self.loss}
         return {**asked, "relation": type(self.relation).__name__, "records": self.records}
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: what may change, and with which budget, under each query."""
+        facts = {**self._display_facts(), "relation": None}
+        shown = as_html("Problem", facts, self.workload._display_rows())
+        return f"<div>{shown}<p>{escape(self.relation.sentence())}</p></div>"
 
     def loss_of(self, variances: Floats, mean_absolutes: Floats | None = None) -> float:
         """The loss at noise with these variances (and, for "absolute", expected absolute values) in the K answers.

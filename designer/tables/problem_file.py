@@ -470,7 +470,7 @@ class TablePlanFile(ProblemFile):
         noisy = [part for part in made.noisy if isinstance(part, Additive)]
         lines = [f"Noise:       {printed(part.name)}: standard error {_deviations(part.variances)}" for part in noisy]
         rest = [f"             and {len(lines) - ROWS_SHOWN} more"] if len(lines) > ROWS_SHOWN else []
-        return [*lines[:ROWS_SHOWN], *rest, *self._consistent_lines(made), f"Policy:      {printed(made.policy.sentence())}"]
+        return [*lines[:ROWS_SHOWN], *rest, *self._consistent_lines(made)]
 
     def _consistent_lines(self, made: TablePlan) -> list[str]:
         """How accurate the answers of each level are when they are made consistent."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from html import escape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -25,6 +26,7 @@ from designer import (
     metrics,
 )
 from designer.base.display import Displayed, Preview, as_html
+from designer.designing.printouts import design_in_brief
 from designer.domains.marginals_plan import design_marginals
 from designer.tables import Count, Groups, TablePlan
 
@@ -114,6 +116,27 @@ def test_lines_do_not_grow_with_what_is_held() -> None:
     held = large.mechanism.release(np.arange(2000))
     assert max(len(repr(value)) for value in (large, large.problem, large.mechanism, held)) < 250
     assert len(held._repr_html_()) < 4000 and "and 1,990 more" in held._repr_html_()
+
+
+def test_notebooks_show_what_the_terminal_shows() -> None:
+    """The noise of each answer, certificate and efficiency of a design; losses of a comparison; intervals of a release."""
+    made = design(problem(name="first"), "laplace")
+    shown = {name: value._repr_html_() for name, value in {**objects(), "design": made}.items() if name != "lattice"}
+    for line in design_in_brief("Design", made).split("\n")[2:]:
+        assert escape(line.strip()) in shown["design"]
+    assert made.mechanism.guarantee.relation in shown["design"]
+    assert "efficiency" in shown["comparison"] and " %</td>" in shown["comparison"]
+    assert "95 % interval" in shown["release"] and made.problem.relation.sentence() in shown["problem"]
+    assert not any(re.search(r"\d\.\d{6,}", shown[name]) for name in ("design", "comparison", "release", "problem"))
+
+
+def test_domains_and_guarantees_are_tables_in_notebooks() -> None:
+    domain = Domain.of({EVIL: ["<b>", "b"], "sex": ["F", "M"]})
+    stated = objects()["release"].guarantee
+    for text in (domain._repr_html_(), stated._repr_html_()):
+        assert Tags(text).opened == [] and "<b>" not in text and "<script>" not in text
+    assert "elements 4" in domain._repr_html_()
+    assert escape(stated.relation) in stated._repr_html_() and stated.fingerprint in stated._repr_html_()
 
 
 def test_what_is_half_made_has_a_line_too() -> None:

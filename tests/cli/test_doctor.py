@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from designer.base.version import WHEEL, installed_from, installing_with
 from designer.cli import doctor as installation
 from designer.cli import main
 from designer.cli.doctor import (
@@ -121,7 +122,41 @@ def test_a_missing_extra_and_another_version_are_told_with_their_remedy(monkeypa
     monkeypatch.setattr(installation, "OF_TRIALS", {})
     numpy, other, _ = installation.found_here()
     assert (numpy.state, numpy.remedy) == ("outside", 'pip install "numpy>=1,<2"') and ">=1,<2" in numpy.words
-    assert (other.state, other.remedy) == ("missing", 'pip install "./dp_designer-0.1.0-py3-none-any.whl[new]"')
+    assert (other.state, other.remedy) == ("missing", f'pip install "{installed_from()}[new]"')
+
+
+def test_an_extra_that_nobody_installed_is_not_marked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half of an extra is; one of which nothing is there is listed once, with its command, and the verdict leaves it out."""
+    found = [
+        *(Diagnosis("numpy", RELEASES, "ok", "2.1"), Diagnosis("duckdb", "tables", "missing", remedy="pip install tables")),
+        *(Diagnosis("pandas", "tables", "ok", "2.2"), Diagnosis("cdd", "hull", "missing", remedy="pip install hull")),
+    ]
+    monkeypatch.setattr("designer.cli.doctor.found_here", lambda: found)
+    assert main(["doctor"]) == 0
+    text = capsys.readouterr().out
+    assert "-- duckdb" in text and "-- cdd" not in text and text.count("pip install hull") == 1
+    assert text.endswith("Everything that is needed works. Not complete: tables.\n")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "source"),
+    [
+        ('{"url": "file:///home/a%20b/tree", "dir_info": {}}', "/home/a b/tree"),
+        (f'{{"url": "file:///home/{WHEEL}", "archive_info": {{}}}}', f"/home/{WHEEL}"),
+        ("[]", str(ROOT)),
+        ("no JSON", str(ROOT)),
+    ],
+)
+def test_hints_install_from_where_this_was_installed_from(recorded: str, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Recorded:
+        def read_text(self, name: str) -> str:
+            assert name == "direct_url.json"
+            return recorded
+
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: Recorded())
+    assert installing_with("tables") == f"pip install '{source}[tables]'"
 
 
 @pytest.mark.parametrize(

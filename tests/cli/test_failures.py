@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, metrics
-from designer.base.version import WHEEL
+from designer.base.version import installed_from
 from designer.cli import main
 from designer.problem.histogram import UNUSABLE
 from designer.tables import Count, Groups, TablePlan
@@ -108,7 +108,7 @@ def test_missing_extras_are_named(
     Path("records.csv").write_text("state\nDE\n")
     monkeypatch.setitem(sys.modules, missing, None)
     code, err = told(capsys, "release", "plan.json", "--table", "records.csv")
-    assert code == 2 and "whl[tables]'" in err
+    assert code == 2 and f"pip install '{installed_from()}[tables]'" in err
 
 
 @pytest.mark.parametrize("settings", [{"memory": "x"}, {"threads": -1}, {"threads": "x"}, {"delimiter": "ab\0"}])
@@ -121,7 +121,7 @@ def test_settings_of_the_engine_are_checked(settings: dict[str, Any], folder: Pa
 @pytest.mark.parametrize(
     ("module", "package"),
     [
-        ("cryptography.exceptions", f'"./{WHEEL}[signing]"'),
+        ("cryptography.exceptions", f'"{installed_from()}[signing]"'),
         ("narwhals", '"narwhals>=2.8,<3"'),
         ("cvxpy", '"cvxpy>=1.6,<2"'),
     ],
@@ -142,7 +142,7 @@ def test_what_brings_a_missing_module_is_named(
 def test_missing_solvers_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("designer.problem_file.forms.design", lambda *_, **__: __import__("no_such_solver"))
     code, err = told(capsys, "design", "problem.toml")
-    assert code == 2 and "no_such_solver" in err and 'whl[all]"' in err
+    assert code == 2 and "no_such_solver" in err and f'{installed_from()}[all]"' in err
 
 
 @pytest.mark.parametrize("error", [ValueError(CANARY), TypeError(CANARY), RuntimeError(CANARY), ZeroDivisionError(CANARY)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import tomllib
 from fractions import Fraction
 from pathlib import Path
@@ -18,7 +19,15 @@ from designer.problem_file.templates import QUESTIONS, columns_of, decided_file,
 from designer.publish.meanings import times
 from designer.tradeoff.costs import Cost
 
-TYPED = ("region: north, east, south", "region: north, east; sex: F, M")
+TYPED = ("region: north, east, south", "region: north, east; sex: F, M", "region: north, east; age: 0-95 by 40; pay: 0 to 500")
+RANGES = {
+    "region: 01; 02": {"region": ["01", "02"]},
+    "region: 01; 02; sex: F, M": {"region": ["01", "02"], "sex": ["F", "M"]},
+    "age: 0-95": {"age": [str(at) for at in range(96)]},
+    "age: 0-95 by 10": {"age": {"bins": [*range(0, 91, 10)]}},
+    "age: 18-20; sex: F, M": {"age": ["18", "19", "20"], "sex": ["F", "M"]},
+    "age: 0-17, 18+": {"age": ["0-17", "18+"]},  # texts, as in files that hold groups already
+}
 LEAVES = list(paths(TYPED))
 
 
@@ -55,20 +64,20 @@ def test_every_leaf_is_a_problem_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "strength", ["1", pytest.param("0.1", marks=pytest.mark.heavy), pytest.param("3", marks=pytest.mark.heavy)]
 )
-@pytest.mark.parametrize("typed", TYPED, ids=["one", "two"])
+@pytest.mark.parametrize("typed", TYPED, ids=["one", "two", "number"])
 @pytest.mark.nightly
 def test_every_leaf_is_checked_and_designed(
     typed: str, strength: str, promise: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("records.csv").write_text("region,sex\nnorth,F\neast,M\n")
+    Path("records.csv").write_text("region,sex,age,pay\nnorth,F,3,20\neast,M,90,600\n")
     asked = {"values": typed, "strength": strength, "promise": promise}
     leaves = [leaf for leaf in LEAVES if asked.items() <= leaf.items()]
     assert leaves
     for leaf in leaves:
         Path("leaf.toml").write_text(decided_file(leaf))
         assert main(["check", "records.csv", "leaf.toml"]) == 0, leaf
-        effort = [] if leaf["holder"] == "nobody" else ["--effort", "quick"]
+        effort = [] if leaf["holder"] == "nobody" or leaf["asked"] in ("sum", "average") else ["--effort", "quick"]
         assert main(["design", "leaf.toml", *effort]) == 0, leaf
 
 
@@ -108,11 +117,39 @@ def test_without_a_file_what_is_printed_is_the_file_and_comments(
     assert json.loads(capsys.readouterr().out)["answers"]["holder"] == "nobody"
 
 
+@pytest.mark.parametrize("typed", RANGES)
+def test_ranges_groups_and_semicolons_between_values_are_understood(typed: str, tmp_path: Path) -> None:
+    answers = {**LEAVES[0], "values": typed, "asked": "cells", "public": "number", "protected": "any"}
+    (tmp_path / "p.toml").write_text(decided_file(answers))
+    assert tomllib.loads((tmp_path / "p.toml").read_text())["domain"] == RANGES[typed]
+    assert read_request(tmp_path / "p.toml").description()["elements"] == math.prod(map(len, columns_of(typed).values()))
+
+
+@pytest.mark.parametrize("asked", ["sum", "average"])
+@pytest.mark.parametrize("strength", ["1", "3"])
+def test_a_number_is_added_up_at_the_budget_that_was_asked_for(asked: str, strength: str, tmp_path: Path) -> None:
+    """A record with the largest number costs mu^2 / 2 of zCDP in all."""
+    answers = next(leaf for leaf in LEAVES if (leaf["asked"], leaf["strength"]) == (asked, strength))
+    (tmp_path / "p.toml").write_text(decided_file(answers))
+    plan = read_request(tmp_path / "p.toml").made().mechanism
+    (largest,) = plan.policy({"region": ["north"], "age": ["80+"], "pay": [500]})
+    wanted = float(strength) ** 2 / 2
+    assert 0.999 * wanted <= largest <= (1 + 1e-12) * wanted  # the policy is rounded up
+
+
 BAD = {
+    "backwards": (["1", "age: 95-0"], "question 2 of 7: answer: 'age: 95-0' is not a column"),
+    "no values": (
+        ["1", "pay: 0 to 5"],
+        "question 2 of 7: answer: 'pay: 0 to 5' has no column of values; give the one by which",
+    ),
+    "two numbers": (["1", "sex: F, M; a: 0 to 5; b: 1 to 2"], "['a', 'b'] are several numbers to add up; give one"),
+    "empty range": (["1", "sex: F, M; a: 5 to 5"], "'a: 5 to 5' is not a column"),
+    "too many": (["1", "age: 0-99999"], "question 2 of 7"),
     "few": (["1", "", "1"], "ended before question 4 of 7"),
     "none": ([], "ended before question 1 of 7"),
     "number": (["3"], "question 1 of 7: answer: '3' is none of 1 to 2"),
-    "column": (["1", "region north"], "question 2 of 7: answer: 'region north' is no column"),
+    "column": (["1", "region north"], "question 2 of 7: answer: 'region north' is not a column"),
     "twice": (["1", "region: north, north"], "question 2 of 7"),
 }
 

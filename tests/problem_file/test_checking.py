@@ -246,7 +246,7 @@ def test_counts_are_checked_row_by_row(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "n.csv").write_bytes("sex,place,n\nF,DE,1\nF,RI,2\nM,DÉ,3\n".encode("latin-1"))
     (unknown, _) = check_counts(tmp_path / "p.toml", tmp_path / "n.csv", "n").findings
     assert "save the file as UTF-8" in unknown.values[0][0] and "(row 4)" in unknown.values[0][0]
-    with pytest.raises(InvalidProblem, match="has no column 'N', or two"):
+    with pytest.raises(InvalidProblem, match="data: has no column 'N'; it has"):
         check_counts(tmp_path / "p.toml", tmp_path / "n.csv", "N")
 
 

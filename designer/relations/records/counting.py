@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.checks import shown
+from designer.base.checks import column_fault, shown
 from designer.base.errors import InvalidProblem, hides_data_in_errors
 from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame
 from designer.base.labels import Labels, texts_of, values_of
@@ -152,6 +152,12 @@ class TakesCounts(FrozenMechanism, Generic[R]):
         (unfiltered, where the number of records is public); anything else needs a `unit`, the caller's word for what one row
         is. entity, rows_per_entity: a column, and how many rows of each of its values count. The guarantee of the release
         states all of that, and what happens to records that name no element.
+
+        Returns
+        -------
+        A release. Of linear queries it is a `designer.Release`: `answers`, (K,); `standard_errors`, (K,), of their noise;
+        `intervals(0.95)`, which hold the answers without noise with that probability; `to_frame()`, all of these as a table;
+        `guarantee`, what is promised about it. `designer.save_release` writes it to a file. Other kinds use the same names.
         """
         row = row_unit_of(unit, entity, rows_per_entity, self.about.records)
         stated, given = self._given(data, row)
@@ -312,5 +318,5 @@ def _require(columns: list[str], present: list[Any]) -> None:
     """The names of columns are public."""
     if missing := [name for name in columns if present.count(name) != 1]:
         raise InvalidProblem(
-            f"records: the elements are named by the columns {columns}, and {missing} must be there once; rename the columns."
+            f"records: {column_fault(missing[0], present)}; the elements are named by the columns {columns}: rename them."
         )

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
-from designer.base.labels import CARRIAGE_RETURNS, csv_records, number_in_file, other_separator
+from designer.base.labels import CARRIAGE_RETURNS, csv_records, number_in_file, other_separator, refuse_utf_16
 from designer.limits import MOST_COLUMN_NAME_CHARACTERS, MOST_FIELD_BYTES
 
 NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]")  # in a name: control characters, and what was no UTF-8
@@ -89,7 +89,10 @@ COMMAS = Marks()
 
 def header(path: Path, delimiter: str) -> list[str]:
     """The columns that the first line names, each once; engines do not tell upper from lower case."""
+    refuse_utf_16(path)
     names = next(_records(path, delimiter), [])
+    if not any(names):
+        raise InvalidProblem(f"{path}: is empty, or its first line is; write the names of its columns there.")
     if any("\r" in name for name in names):
         raise InvalidProblem(f"{path}: {CARRIAGE_RETURNS}")
     if any(len(name) > MOST_COLUMN_NAME_CHARACTERS or NO_TEXT.search(name) for name in names):

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from designer.base.arrays import Immutable
-from designer.base.checks import count, shown
+from designer.base.checks import column_fault, count, shown
 from designer.base.display import counted
 from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.frames import arrow_of, as_pandas_may_hold, column_names
@@ -436,10 +436,11 @@ def row_unit_of(name: str | None, entity: str | None, rows_per_entity: int | Non
     return UNSTATED if silent else RowUnit(name, entity, rows_per_entity)
 
 
-def require_there(asked: Iterable[str], names: Container[Any]) -> None:
+def require_there(asked: Iterable[str], names: Iterable[Any]) -> None:
     """Refuse a table that lacks one of the columns."""
-    if missing := [name for name in asked if name not in names]:
-        raise InvalidProblem(f"records: the table has no column {missing[0]!r}; rename one.")
+    known = list(names)
+    if missing := [name for name in asked if name not in known]:
+        raise InvalidProblem(f"records: the table {column_fault(missing[0], known)}; rename one.")
 
 
 def left_out_rate(budget: Fraction | float) -> Fraction:
