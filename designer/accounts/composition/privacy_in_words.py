@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from designer.accounts.composition.cost_record import change_words, cost_of_entity, costliest, moves_of
+from designer.accounts.composition.cost_record import OF_ENTITIES, change_words, cost_of_entity, costliest, moves_of
 from designer.accounts.composition.terms import largest_budget, protected_by, rule_of
-from designer.base.display import at_most
+from designer.base.display import at_most, counted, printed
 from designer.base.errors import InvalidProblem
 from designer.certificate.frozen import FrozenMechanism
 from designer.mechanism.composition import Protected
 from designer.problem.relation import RECORDS_PUBLIC
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.presence import Presence
+from designer.relations.records.row_unit import RowUnit
 from designer.tradeoff.costs import Cost, TotalCost
 from solvers.exact.rational import float_above
 
@@ -47,6 +48,24 @@ def privacy_words(made: FrozenMechanism, *, rows_per_entity: int | None = None) 
         return f"{NONE}: {_reason(refusal)}"
     limitless = not rule_of(made).by_record and _limitless(protected_by(made))
     return _sentence(*told, limitless or bool({*made.guarantee.unprotected} - {RECORDS_PUBLIC}))
+
+
+def spending_words(made: FrozenMechanism, row: RowUnit) -> str:
+    """What one release spends and for whom: `epsilon 5, delta 0, for each household with at most 5 of its rows`.
+
+    row: whose rows count, and how many of them.
+    """
+    try:
+        cost, moves = costliest(made)
+        change = change_words(moves, row.rows_per_entity)
+    except InvalidProblem as refusal:
+        return f"what no single number states: {_reason(refusal)}"
+    if row.rows_per_entity is not None:
+        cost = cost_of_entity(made, cost, row.rows_per_entity)
+        whom = f"each {printed(row.entity)} with at most {counted(row.rows_per_entity, 'row')}"
+    else:
+        whom = "each record" if moves[0] in OF_ENTITIES else f"any change in which {change}"
+    return f"{cost_words(cost)}, for {whom}"
 
 
 def asked_line(protected: Protected, notion: str, delta: float | None = None) -> str:
