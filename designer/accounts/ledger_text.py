@@ -120,7 +120,7 @@ def forecast_lines(forecast: Forecast) -> list[str]:
     balance = forecast.balance
     lines = [
         *balance_lines(balance),
-        f"This release protects {forecast.cost.unit}",
+        f"One more release of this, where {forecast.cost.unit}:",
         *_line("costs", cost_text(forecast.cost, balance.total)),
     ]
     if scope := forecast.cost.expenses[0].scope:

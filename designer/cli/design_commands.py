@@ -15,7 +15,7 @@ from designer.base.checks import shown
 from designer.base.display import counted, printed, terminal_width
 from designer.base.errors import InvalidProblem
 from designer.base.output import checked_target, write_whole
-from designer.certificate.frozen import save
+from designer.certificate.frozen import save, stated_guarantee
 from designer.cli.check_command import add_delimiter
 from designer.cli.options import (
     add_allow_vacuous,
@@ -120,11 +120,10 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
         _check_picture(options.plot)
     family, chosen = Choices(options.family).of_file(file.family, file.options)
     result = least_budget(file.compared, file.targets, family, step=options.step, **{**chosen, **given_effort(options)})
-    require_protection(options, result.design.mechanism)
-    saved = (
-        save(result.design.mechanism.described(file.about), options.output, replace=options.force) if options.output else None
-    )
-    text = f"{budget_summary(file.title, result, terminal_width())}\n{privacy_line(result.design.mechanism)}"
+    made = result.design.mechanism.described(file.about)
+    require_protection(options, made)
+    saved = save(made, options.output, replace=options.force) if options.output else None
+    text = f"{budget_summary(file.title, result, terminal_width())}\n{privacy_line(made)}"
     text += f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep the design at this factor."
     if options.plot:
         text += f"\nDrawn to {_drawn(result, options.plot, options.force)}."
@@ -178,7 +177,7 @@ def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     title = printed(file.title)
     head = title if options.markdown else f"{title}\n{'=' * len(title)}"
     text = f"{head}\n\n{result.to_markdown() if options.markdown else result.to_text(terminal_width(), full=options.full)}"
-    text = f"{text.rstrip()}\n\n{asked_line(problem.relation, problem.notion, problem.delta)}"
+    text = f"{text.rstrip()}\n\n{asked_line(problem.relation, problem.notion, problem.delta, file.about.records)}"
     if options.output:
         text += f"\n\nDrawn to {_drawn(result, options.output, options.force)}."
     return text, {"title": file.title, "rows": result.rows, "limit": result.limit and result.limit.to_dict()}
@@ -243,8 +242,8 @@ def _from_answers(options: argparse.Namespace) -> tuple[str, Any]:
     outcome = request.made()
     made = outcome.mechanism
     brief = outcome.brief or (printed(request.title), *request.accuracy_lines(made))
-    lines = [*brief, privacy_line(made), f"Guarantee:   {made.guarantee.relation}"]
-    data = {"answers": answers, "toml": text, "guarantee": made.guarantee.relation}
+    lines = [*brief, privacy_line(made), f"Guarantee:   {stated_guarantee(made).relation}"]
+    data = {"answers": answers, "toml": text, "guarantee": stated_guarantee(made).relation}
     if not options.output:
         return "\n".join([text, *(f"# {line}" for block in lines for line in block.split("\n"))]), data
     write_whole(options.output, text, replace=options.force)

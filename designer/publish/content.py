@@ -18,7 +18,7 @@ from designer.certificate.guarantee import Guarantee
 from designer.designing.comparison import Comparison
 from designer.files.releases import ReleaseVerdict
 from designer.files.signatures import SignedBy
-from designer.relations.records.row_unit import RowUnit
+from designer.relations.records.row_unit import RowUnit, row_as_stated
 
 Weight = Literal["plain", "note", "warning"]
 
@@ -199,10 +199,11 @@ class Evidence:
 
     @property
     def row(self) -> RowUnit:
-        """What one row is: as the release says, or, before one, the ledger of the data set."""
+        """What one row is: as the release says, or, before one, the ledger of the data set, or the problem file."""
         if self.release is not None:
             return getattr(self.release.released, "row", None) or RowUnit()
-        return (None if self.ledger is None else self.ledger.balance.standing.row) or RowUnit()
+        standing = None if self.ledger is None else self.ledger.balance.standing.row
+        return standing or row_as_stated(self.made.about.records)
 
     @property
     def bound(self) -> int | None:

@@ -39,7 +39,14 @@ from designer.problem.histogram import (
 )
 from designer.relations.records.counting import NO_COUNTS, records_of, require_public
 from designer.relations.records.engines import listed_column, unreadable
-from designer.relations.records.row_unit import RowUnit, left_out_rate, require_there, required_unit, row_unit_of
+from designer.relations.records.row_unit import (
+    RowUnit,
+    guarantee_as_stated,
+    left_out_rate,
+    require_there,
+    required_unit,
+    row_unit_of,
+)
 from designer.relations.records.values import entry
 from designer.sampling.entropy import Entropy, SystemEntropy, simulation_entropy, stamp_of_each
 from designer.tables.answers import TableRelease, TableSimulation
@@ -558,6 +565,7 @@ def _names(mechanism: TablePlan) -> tuple[str, ...]:
 
 
 # By what the smallest record costs that moves a query, of the query where that is most.
+facts.stated_guarantee.register(TablePlan, guarantee_as_stated)
 facts.rate_of_left_out.register(TablePlan, lambda plan: left_out_rate(float(_stated_budgets(plan)[1].max())))
 
 

@@ -12,6 +12,9 @@ import pytest
 from designer import Problem, Workload, design, load, metrics
 from designer.cli import main
 from designer.cli.options import NO_PROTECTION
+from designer.publish.content import Evidence
+from designer.publish.page import board_page
+from designer.relations.records.row_unit import RowUnit
 
 PROBLEM = """title = "Two towns"
 [elements]
@@ -163,3 +166,38 @@ def test_budget_names_queries_without_a_target(tmp_path: Path, capsys: pytest.Ca
     )
     code, _, err = run(capsys, "budget", str(marginals))
     assert code == 2 and "['b']" in err and run(capsys, "budget", str(marginals), "--only-targets")[0] == 0
+
+
+@pytest.mark.parametrize("metric", ["add_remove", "uniform"])
+def test_every_command_speaks_of_the_entity_of_the_problem_file(
+    metric: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The number of each is that of the guarantee of a release: of five rows, and of the noisy number of rows left out."""
+    stated = problem(
+        tmp_path, metric, more='[records]\nentity = "household"\nrows_per_entity = 5\n[targets]\nstandard_error = 5\n'
+    )
+    made, folder = str(tmp_path / "s.json"), str(tmp_path)
+    assert run(capsys, "design", stated, "-o", made)[0] == 0
+    mechanism = load(made)
+    budget = mechanism.guarantee_for(RowUnit(entity="household", rows_per_entity=5)).parameters  # type: ignore[attr-defined]
+    total = budget["budget_of_an_entity"] + budget.get("epsilon_of_rows_left_out", 0)
+    assert total == (5.25 if metric == "add_remove" else 5)
+    words = f"epsilon {total:g}, delta 0, at most, where one entity"
+    for command in (
+        ("show", stated),
+        ("compare", stated, "--family", "laplace"),
+        ("design", stated),
+        ("show", made),
+        ("report", made),
+    ):
+        assert words in run(capsys, *command)[1], command
+    assert "One entity: all rows with one value in 'household'" in run(capsys, "report", made)[1]
+    assert "where one entity" in run(capsys, "budget", stated, "--step", "0.1")[1]
+    run(capsys, "ledger", "create", f"{folder}/l", "--dataset", "towns", "--epsilon", "9", "--allow-unprotected")
+    planned = run(capsys, "ledger", "plan", made, "--ledger", f"{folder}/l", "--dataset", "towns")[1]
+    assert f"costs:      epsilon {total:g} (pure)" in planned
+    page = board_page(Evidence(made=mechanism, spec=Path(made)))
+    (promise,) = [line for line in page.headlines if line.question.startswith("What is promised")]
+    assert promise.answer == f"Epsilon {total:g}, delta 0" and "one entity" in promise.details
+    (whom,) = [line for line in page.headlines if line.question == "About whom?"]
+    assert "household" in whom.answer and "One entity" in whom.details

@@ -5,16 +5,24 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from designer.accounts.composition.cost_record import OF_ENTITIES, change_words, cost_of_entity, costliest, moves_of
+from designer.accounts.composition.cost_record import (
+    OF_ENTITIES,
+    change_words,
+    cost_of_entity,
+    cost_of_rows,
+    costliest,
+    moves_of,
+)
 from designer.accounts.composition.terms import largest_budget, protected_by, rule_of
 from designer.base.display import at_most, counted, printed
 from designer.base.errors import InvalidProblem
 from designer.certificate.frozen import FrozenMechanism
 from designer.mechanism.composition import Protected
+from designer.problem.reading import UNSAID, Reading
 from designer.problem.relation import RECORDS_PUBLIC
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.presence import Presence
-from designer.relations.records.row_unit import RowUnit
+from designer.relations.records.row_unit import RowUnit, left_out_rate
 from designer.tradeoff.costs import Cost, TotalCost
 from solvers.exact.rational import float_above
 
@@ -68,12 +76,13 @@ def spending_words(made: FrozenMechanism, row: RowUnit) -> str:
     return f"{cost_words(cost)}, for {whom}"
 
 
-def asked_line(protected: Protected, notion: str, delta: float | None = None) -> str:
-    """The same line of what a problem asks for, before anything is designed. notion: "pure", "zcdp" or "approximate"."""
-    return f"{LABEL:13}{asked_words(protected, notion, delta)}."
+def asked_line(protected: Protected, notion: str, delta: float | None = None, records: Reading = UNSAID) -> str:
+    """The same line of what a problem asks for, before anything is designed. notion: "pure", "zcdp" or "approximate". records:
+    whose they are, as the problem file says."""
+    return f"{LABEL:13}{asked_words(protected, notion, delta, records)}."
 
 
-def asked_words(protected: Protected, notion: str, delta: float | None = None) -> str:
+def asked_words(protected: Protected, notion: str, delta: float | None = None, records: Reading = UNSAID) -> str:
     """The same without its label and its full stop."""
     if not isinstance(protected, Presence) and protected.is_vacuous():
         return f"{NONE}: the relation protects no change at all"
@@ -82,9 +91,16 @@ def asked_words(protected: Protected, notion: str, delta: float | None = None) -
         cost = Cost.concentrated(budget**2 / 2)
     else:
         cost = Cost.pure(budget) if delta is None else Cost(epsilon=budget, delta=Fraction(delta))
+    rows = records.rows_per_entity
+    try:
+        change = change_words(moves_of(protected), rows)
+        if rows is not None:
+            cost = cost_of_rows(cost, rows, left_out_rate(protected.entity_budget(1)) if protected.absence else None)
+    except InvalidProblem as refusal:
+        return f"{NONE}: {_reason(refusal)}"
     public: tuple[str, ...] = () if isinstance(protected, Presence) else protected.unprotected()
     besides = _limitless(protected) or bool({*public} - {RECORDS_PUBLIC})
-    return _sentence(cost_words(cost), change_words(moves_of(protected)), besides)
+    return _sentence(cost_words(cost), change, besides)
 
 
 def _sentence(cost: str, change: str, besides: bool) -> str:

@@ -16,12 +16,20 @@ from designer.base.checks import shown
 from designer.base.errors import InvalidProblem, hides_data_in_errors
 from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame
 from designer.base.labels import Labels, texts_of, values_of
-from designer.certificate.frozen import FrozenMechanism, Released, Takes, rate_of_left_out
+from designer.certificate.frozen import FrozenMechanism, Released, Takes, rate_of_left_out, stated_guarantee
 from designer.certificate.guarantee import Guarantee
 from designer.problem.histogram import REFUSE, Counts, Labelled, Universe, Unlisted, counts
 from designer.problem.relation import Relation
 from designer.relations.records.engines import is_of_spark, octets, require_table_columns, table_of_spark
-from designer.relations.records.row_unit import UNSTATED, RowUnit, left_out_rate, require_there, required_unit, row_unit_of
+from designer.relations.records.row_unit import (
+    UNSTATED,
+    RowUnit,
+    guarantee_as_stated,
+    left_out_rate,
+    require_there,
+    required_unit,
+    row_unit_of,
+)
 from solvers.exact.rational import float_above
 
 # What confidential data are given as: counts, or records. Their type and their names decide, never their shape or an entry.
@@ -186,6 +194,9 @@ class TakesCounts(FrozenMechanism, Generic[R]):
         budget = None if most is None else self._entity_budget(most)
         rule = REFUSE if self.universe.keys is None else self.universe.keys.unlisted
         return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else rate_of_left_out(self))
+
+
+stated_guarantee.register(TakesCounts, guarantee_as_stated)
 
 
 @rate_of_left_out.register(TakesCounts)

@@ -436,6 +436,18 @@ def row_unit_of(name: str | None, entity: str | None, rows_per_entity: int | Non
     return UNSTATED if silent else RowUnit(name, entity, rows_per_entity)
 
 
+def row_as_stated(stated: Reading) -> RowUnit:
+    """What one row is where the caller says nothing."""
+    return row_unit_of(None, None, None, stated)
+
+
+def guarantee_as_stated(mechanism: Any) -> Guarantee:
+    """The guarantee of a release from records as the problem file says they are."""
+    row = row_as_stated(mechanism.about.records)
+    guarantee: Guarantee = mechanism.guarantee if row.entity is None else mechanism.guarantee_for(row)
+    return guarantee
+
+
 def require_there(asked: Iterable[str], names: Container[Any]) -> None:
     """Refuse a table that lacks one of the columns."""
     if missing := [name for name in asked if name not in names]:
