@@ -395,7 +395,7 @@ class DomainMechanism(FrozenMechanism, Generic[R, S]):
         and how many rows of each of its values count. The guarantee of the release states both. `InvalidProblem` for counts
         that are no tables, and wherever `check` refuses.
         """
-        row = row_unit_of(unit, entity, rows_per_entity, self.about.records)
+        row = row_unit_of(unit, entity, rows_per_entity, self.about.records).read_from(data)
         stated, count_tables = hides_data_in_errors(reading)(self._counted, data, row, self.guarantee_for, **self._taken)
         released = self._released(count_tables)
         if stated is None:

@@ -353,7 +353,7 @@ class TablePlan(FrozenMechanism):
         rest are left out by a rule that looks at the rows of that entity alone. The guarantee of the release states both.
         """
         self.check(data, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
-        row = row_unit_of(unit, entity, rows_per_entity, self.about.records)
+        row = row_unit_of(unit, entity, rows_per_entity, self.about.records).read_from(data)
         stated, exact = self.guarantee_for(row), self._exact(data, row)
         answers = noisy_answers(self.queries, self.noisy, exact, self._release_entropy())
         row = row.with_left_out(_records(data), facts.rate_of_left_out(self))

@@ -161,7 +161,7 @@ class TakesCounts(FrozenMechanism, Generic[R]):
         is. entity, rows_per_entity: a column, and how many rows of each of its values count. The guarantee of the release
         states all of that, and what happens to records that name no element.
         """
-        row = row_unit_of(unit, entity, rows_per_entity, self.about.records)
+        row = row_unit_of(unit, entity, rows_per_entity, self.about.records).read_from(data)
         stated, given = self._given(data, row)
         released = self._release_counts(given)
         if stated is None:
