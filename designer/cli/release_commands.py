@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from designer.accounts.composition.privacy_in_words import privacy_line
+from designer.accounts.composition.privacy_in_words import entity_words, privacy_line
 from designer.base.answer_table import LEVEL, ROWS, answer_lines, interval_data
 from designer.base.checks import probability
 from designer.base.display import printed
@@ -366,7 +366,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         def ready() -> None:
             looked_at()
             if records is not None:
-                _require_records(records, options, mechanism, reading)
+                _require_rows_of_records(records, options, mechanism, reading)
 
         released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, ready, release, key)
     private = privacy_line(mechanism, rows_per_entity=options.rows_per_entity)
@@ -378,7 +378,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
             *negative_words(mechanism, released, agreed=asked.consistent in ("integer", "nonnegative")),
             *told,
             "",
-            *_promised(options, released, private),
+            *_promised(options, mechanism, released, private),
             *recorded_lines(data),
         ]
         return "\n".join(lines), data
@@ -392,7 +392,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         *negative_words(mechanism, released),
         *told,
         "",
-        *_promised(options, released, private),
+        *_promised(options, mechanism, released, private),
     ]
     saved = (
         [f"Saved to {output}. Its tables as CSV: dp-designer tables {printed(options.file)} {output} -o FOLDER/."]
@@ -457,14 +457,16 @@ def _how_numbers_were_read(options: argparse.Namespace, mechanism: FrozenMechani
     ]
 
 
-def _promised(options: argparse.Namespace, released: Released, private: str) -> list[str]:
+def _promised(options: argparse.Namespace, mechanism: FrozenMechanism, released: Released, private: str) -> list[str]:
     """The guarantee in two lines, and where its proof and the whole of it stand; or all of it."""
     if options.full:
         return [released.guarantee.to_text(), private]
     proof = f"recomputed from {printed(options.file)}, fingerprint {released.fingerprint}"
     where = f"in {printed(options.output)}, or with --full" if options.output else "with --full"
+    row = getattr(released, "row", None) or RowUnit()
     return [
         private,
+        *([words] if (words := entity_words(mechanism, row)) else []),
         f"Not protected: {released.guarantee.not_protected}",
         f"Certificate: {proof}; the whole guarantee: {where}.",
     ]
@@ -513,7 +515,7 @@ def _require_data(options: argparse.Namespace, mechanism: FrozenMechanism) -> No
         require_table_file(options.table)
 
 
-def _require_records(path: Path, options: argparse.Namespace, mechanism: FrozenMechanism, reading: Reading) -> None:
+def _require_rows_of_records(path: Path, options: argparse.Namespace, mechanism: FrozenMechanism, reading: Reading) -> None:
     """Refuse counts in the place of records, by the names of columns, and a header alone where the number of records is
     public. path: the file as it was given; that of the options may be one that was made of it."""
     from designer.tables.records import has_records

@@ -13,6 +13,7 @@ from designer.accounts.dataset_state import Balance
 from designer.accounts.ledger import Forecast
 from designer.audit.verdict import DeepVerdict
 from designer.base.display import printed
+from designer.base.json_text import FORM
 from designer.certificate.frozen import FrozenMechanism, Released
 from designer.certificate.guarantee import Guarantee
 from designer.designing.comparison import Comparison
@@ -147,6 +148,20 @@ def some(names: Sequence[object], most: int = 6) -> str:
     """
     listed = ", ".join(map(named, names[:most]))
     return listed if len(names) <= most else f"{listed} and {len(names) - most:,} more"
+
+
+FIRST_HALF = ("January", "February", "March", "April", "May", "June")
+MONTHS = (*FIRST_HALF, "July", "August", "September", "October", "November", "December")
+
+
+def date_words(time: str) -> str:
+    """A time as files hold it, for people.
+
+    >>> date_words("2026-01-31T12:00:00Z")
+    '31 January 2026, 12:00 UTC'
+    """
+    moment = datetime.strptime(time, FORM)
+    return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}, {moment:%H:%M} UTC"
 
 
 # What a page is made from: the object, and whatever else was looked at when the page was made.

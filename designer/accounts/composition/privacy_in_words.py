@@ -16,7 +16,7 @@ from designer.accounts.composition.cost_record import (
 from designer.accounts.composition.terms import largest_budget, protected_by, rule_of
 from designer.base.display import at_most, counted, printed
 from designer.base.errors import InvalidProblem
-from designer.certificate.frozen import FrozenMechanism
+from designer.certificate.frozen import FrozenMechanism, rate_of_left_out
 from designer.mechanism.composition import Protected
 from designer.problem.reading import UNSAID, Reading
 from designer.problem.relation import RECORDS_PUBLIC
@@ -24,10 +24,12 @@ from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.presence import Presence
 from designer.relations.records.row_unit import RowUnit, left_out_rate
 from designer.tradeoff.costs import Cost, TotalCost
+from solvers.exact.balls import exp_ball, float_above_real
 from solvers.exact.rational import float_above
 
 LABEL = "Privacy:"
 DELTA = Fraction(1, 10**6)  # at which epsilon is told where a promise has one for every delta
+LARGEST = 20  # an epsilon above which no factor on the odds helps to judge it
 NONE = "no single number"
 BESIDES = "; what is listed as unprotected, or has no budget, has no such limit"
 
@@ -74,6 +76,28 @@ def spending_words(made: FrozenMechanism, row: RowUnit) -> str:
     else:
         whom = "each record" if moves[0] in OF_ENTITIES else f"any change in which {change}"
     return f"{cost_words(cost)}, for {whom}"
+
+
+def entity_words(made: FrozenMechanism, row: RowUnit) -> str:
+    """What the pure promise of a release says of one entity, in a sentence; empty of any other promise.
+
+    row: whose rows count, and how many of them. That an entity took part is said only where its presence is protected.
+    """
+    if row.rows_per_entity is None:
+        return ""
+    try:
+        cost = cost_of_entity(made, costliest(made)[0], row.rows_per_entity)
+    except InvalidProblem:
+        return ""
+    epsilon = cost.epsilon
+    if epsilon is None or cost.delta or epsilon > LARGEST:
+        return ""
+    whose, rows = f"any one {printed(row.entity)}", f"up to {row.rows_per_entity:,} of its rows"
+    subject = f"What {whose} holds in {rows}"
+    if rate_of_left_out(made) is not None:
+        subject = f"Whether {whose} took part, with {rows},"
+    factor = at_most(float_above_real(lambda: exp_ball(epsilon)))
+    return f"{subject} changes the odds of every output by at most a factor of {factor}."
 
 
 def asked_line(protected: Protected, notion: str, delta: float | None = None, records: Reading = UNSAID) -> str:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from designer.base.arrays import Immutable
 from designer.base.checks import count, shown
-from designer.base.display import counted
+from designer.base.display import counted, printed
 from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.frames import arrow_of, as_pandas_may_hold, column_names
 from designer.base.json_text import require_keys
@@ -361,13 +361,17 @@ class RowUnit(Immutable):
         """What a release with this guarantee says of rows that did not count; nothing where all rows count."""
         if self.entity is None or self.rows_per_entity is None:
             return ""
-        told = f"Of each {self.entity!r} at most {counted(self.rows_per_entity, 'row')} counted, drawn at random. {KEPT}"
+        whose = f"at most {counted(self.rows_per_entity, 'row')} of each {printed(self.entity)}"
+        told = f"Counted were the rows that were kept, {whose}, drawn at random; answers and intervals speak of them alone."
         if self.left_out is None:
             return told
         epsilon = guarantee.parameters.get("epsilon_of_rows_left_out")
+        number = counted(max(self.left_out, 0), "row")
+        if epsilon is None:
+            return f"{told} Left out were {number}, counting {whose}."
         # P(|Z| > m) <= exp(-m rate) for every m.
-        margin = "" if epsilon is None else f" +- {math.ceil(math.log(20) * self.rows_per_entity / epsilon):,} (95 %)"
-        return f"{told} Rows that did not count: {self.left_out:,}{margin}, of each at most {self.rows_per_entity} among them."
+        margin = math.ceil(math.log(20) * self.rows_per_entity / epsilon)
+        return f"{told} Left out were about {number} (95 % margin {margin:,}), counting {whose}."
 
     def require_fixed_rows(self, table: Any, attributes: Sequence[str]) -> None:
         """What the protection of attribute values needs: the number of rows is public, and each attribute has columns of its
