@@ -240,7 +240,7 @@ def test_counts_are_checked_row_by_row(tmp_path: Path, capsys: pytest.CaptureFix
     ]
     (tmp_path / "n.csv").write_text("sex,place,n\nF,DE,1\nF,RI,2\nM,DE,3\n", encoding="utf-8")
     assert main(["check", str(tmp_path / "n.csv"), str(tmp_path / "p.toml"), "--column", "n"]) == 9
-    assert "sex x place: elements without a row; write 0 where there is no record: 1\n    M, RI: 1" in capsys.readouterr().out
+    assert "sex x place: 1 elements without a row; write 0 where there is no record\n    M, RI: 1" in capsys.readouterr().out
     (tmp_path / "n.csv").write_text("sex,place,n\nF,DE,1\nF,RI,2\nM,DE,3\nM,RI,0\n", encoding="utf-8")
     assert check_counts(tmp_path / "p.toml", tmp_path / "n.csv", "n").clean
     (tmp_path / "n.csv").write_bytes("sex,place,n\nF,DE,1\nF,RI,2\nM,DÉ,3\n".encode("latin-1"))
