@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from designer.limits import NO_PROTECTION
+
 if TYPE_CHECKING:
     from designer.certificate.frozen import FrozenMechanism
     from designer.files.signatures import SignedBy
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 Run = Callable[[argparse.Namespace], tuple[str, Any]]  # a command: the text for people, and the data for `--json`
 TOML = "problem file (TOML)"
 SPEC = "spec (JSON)"
-NO_PROTECTION = 1_000  # a budget: odds of exp(1,000) to 1
 
 
 def command(

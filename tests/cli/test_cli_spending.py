@@ -11,7 +11,7 @@ import pytest
 
 from designer import Problem, Workload, design, load, metrics
 from designer.cli import main
-from designer.cli.options import NO_PROTECTION
+from designer.limits import NO_PROTECTION
 from designer.publish.content import Evidence
 from designer.publish.page import board_page
 from designer.relations.records.row_unit import RowUnit

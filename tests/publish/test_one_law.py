@@ -61,10 +61,12 @@ def released(name: str, rows: int | None) -> Released:
     made: Any = maker(name)
     records = {"sex": ["F", "M", "F"]} if name.startswith("linear") else invented(made)
     if rows is None:
-        return made.release(records)
+        alone: Released = made.release(records)
+        return alone
     pytest.importorskip("ibis")
     size = len(next(iter(records.values())))
-    return made.release({**records, "who": [str(k // 2) for k in range(size)]}, entity="who", rows_per_entity=rows)
+    found: Released = made.release({**records, "who": [str(k // 2) for k in range(size)]}, entity="who", rows_per_entity=rows)
+    return found
 
 
 def page_of(made: FrozenMechanism, of: Released) -> BoardPage:
