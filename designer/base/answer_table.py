@@ -236,7 +236,7 @@ def _claim(level: float, simultaneous: bool) -> str:
 def in_releases(percent: object) -> str:
     """How often an interval holds what it is for, and what it is not for."""
     of = f"{percent:g}" if isinstance(percent, float) else f"{percent}"
-    return f"in {of} of 100 releases, and says nothing of people who were not asked"
+    return f"in {of} of 100 releases; nothing is said of people who were not asked"
 
 
 def has_errors(tables: Sequence[AnswerTable]) -> bool:
