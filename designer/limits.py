@@ -8,6 +8,8 @@ second verifier imports nothing of the program and states its own.
 
 from fractions import Fraction
 
+NO_PROTECTION = 1_000  # a smallest budget, odds of exp(1,000) to 1: a typing error rather than a promise
+
 # Text, files and numbers that are given
 MOST_JSON_BYTES = 256 * 2**20  # bytes of a JSON file; beyond, reading takes gigabytes
 MOST_ENTRIES_OF_RUNS = 2**20  # entries that the runs of one list stand for; a short file could name terabytes

@@ -9,7 +9,7 @@ mkdir -p ../out
 printf '\nThe file asks for a family that is designed in a second. All families:\n\n'
 "$tool" compare incomes.toml --plot ../out/incomes.png --force
 printf '\nA release from the counts in incomes.csv, which stand for confidential ones:\n\n'
-"$tool" release ../out/incomes.json --histogram incomes.csv --column count -o ../out/release.json --force
+"$tool" release ../out/incomes.json --histogram incomes.csv --column count -o ../out/release.json --force --yes
 printf '\nThe guarantee, recomputed from the file alone:\n\n'
 "$tool" verify ../out/incomes.json
 activate="$(dirname "$tool")/activate"

@@ -104,9 +104,10 @@ def _key(identifier: str) -> str:
 def check_lines(found: Checked) -> list[str]:
     """A ledger that holds."""
     signed = [f"{number} entries carry a signature of {_key(key)}." for key, number in found.signed.items()]
+    followed = counted(len(found.entries), "entry", "entries")
     interrupted = [f"Reservations without an end, spent: entries {', '.join(map(str, found.open))}."] if found.open else []
     return [
-        f"Ledger {found.ledger}: holds. {len(found.entries)} entries follow one another, and no total is exceeded.",
+        f"Ledger {found.ledger} was found, its chain of {followed} was checked, and no total is exceeded.",
         *(line for balance in found.balances for line in balance_lines(balance)),
         *interrupted,
         *signed,
@@ -120,7 +121,7 @@ def forecast_lines(forecast: Forecast) -> list[str]:
     balance = forecast.balance
     lines = [
         *balance_lines(balance),
-        f"This release protects {forecast.cost.unit}",
+        f"One more release of this, where {forecast.cost.unit}:",
         *_line("costs", cost_text(forecast.cost, balance.total)),
     ]
     if scope := forecast.cost.expenses[0].scope:

@@ -226,8 +226,17 @@ def _with_labels(columns: Sequence[str], key: Sequence[Scalar], label: Callable[
 
 def _claim(level: float, simultaneous: bool) -> str:
     """What the intervals hold."""
-    one, many = "each interval holds the answer without noise", "all intervals hold the answers without noise together"
-    return f"{many if simultaneous else one} with probability {100 * level:g} %"
+    one, many = (
+        "each interval would hold the answer without noise",
+        "all intervals together would hold all answers without noise",
+    )
+    return f"{many if simultaneous else one} {in_releases(100 * level)}"
+
+
+def in_releases(percent: object) -> str:
+    """How often an interval holds what it is for, and what it is not for."""
+    of = f"{percent:g}" if isinstance(percent, float) else f"{percent}"
+    return f"in {of} of 100 releases; nothing is said of people who were not asked"
 
 
 def has_errors(tables: Sequence[AnswerTable]) -> bool:
@@ -423,9 +432,9 @@ def numbers_of(table: AnswerTable, level: float = LEVEL) -> NamedColumns:
 
 def _interval_words(percent: str, simultaneous: bool, law: str) -> str:
     if simultaneous:
-        held = f"with probability {percent} % these intervals hold the answers without noise of all rows of all tables at once"
+        held = f"these would hold the answers without noise of all rows of all tables at once {in_releases(percent)}"
     else:
-        held = f"it holds the answer without noise of this row with probability {percent} %"
+        held = f"it would hold the answer without noise of this row {in_releases(percent)}"
     return f"End of an interval: {held}. Law: {law.rstrip('.')}."
 
 

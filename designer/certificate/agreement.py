@@ -208,9 +208,9 @@ def agreement_words(whole: bool, proven: bool, published: bool) -> str:
         else "the nearest that were found, not proven to be the nearest there are"
     )
     return (
-        f"Post-processing: {kind} numbers that are sums of one array of counts, so that they agree with one another{margins}; "
-        f"nearest in squares over variances of the noise to the released answers ({near}). Computed from the release and from "
-        "public numbers alone, so the guarantee stays. Not unbiased, and the intervals do not speak of them."
+        f"{kind.capitalize()} numbers that are made to agree with each other{margins}, as sums of one array of counts: nearest "
+        f"in squares over variances of the noise to the released answers ({near}). They are computed from the release and "
+        "public numbers alone, so no further protection is needed. They are biased, and the intervals do not speak of them."
     )
 
 

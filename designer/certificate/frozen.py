@@ -282,6 +282,12 @@ def rate_of_left_out(mechanism: FrozenMechanism) -> Fraction | None:
 
 
 @singledispatch
+def stated_guarantee(mechanism: FrozenMechanism) -> Guarantee:
+    """What is promised to the entity that the problem file names; to a record where it names none."""
+    return mechanism.guarantee
+
+
+@singledispatch
 def stated_budgets(mechanism: FrozenMechanism) -> tuple[str, Floats | None]:
     """For objects whose budgets are not those of a relation: of what they are, and the budgets, (n,); None elsewhere."""
     return "", None
@@ -321,7 +327,7 @@ def _proven_lines(mechanism: FrozenMechanism) -> list[str]:
 def summary_lines(mechanism: FrozenMechanism) -> list[str]:
     """What an object does, with its fingerprint, and what proves it, for the terminal."""
     holds = f"Certificate: {'empty' if mechanism.vacuous else 'holds'}"
-    return [mechanism.guarantee.to_text(), holds, *_proven_lines(mechanism)]
+    return [stated_guarantee(mechanism).to_text(), holds, *_proven_lines(mechanism)]
 
 
 @singledispatch
@@ -329,7 +335,7 @@ def page_lines(mechanism: FrozenMechanism) -> list[str]:
     """The guarantee and the certificate in Markdown."""
     return [
         f"# {type(mechanism).__name__} {mechanism.fingerprint[:12]}",
-        *("", "## Guarantee", "", "```", mechanism.guarantee.to_text(), "```"),
+        *("", "## Guarantee", "", "```", stated_guarantee(mechanism).to_text(), "```"),
         *("", "## Privacy certificate", "", f"- {'Empty' if mechanism.vacuous else 'Holds'}"),
         *(f"- {in_markdown(line)}" for line in mechanism.privacy.lines()),
     ]

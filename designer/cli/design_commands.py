@@ -11,17 +11,20 @@ from typing import Any
 
 from designer.accounts.composition.privacy_in_words import asked_line, privacy_line
 from designer.base import progress
-from designer.base.display import printed, terminal_width
+from designer.base.checks import shown
+from designer.base.display import counted, printed, terminal_width
 from designer.base.errors import InvalidProblem
 from designer.base.output import checked_target, write_whole
-from designer.certificate.frozen import save
+from designer.certificate.frozen import save, stated_guarantee
 from designer.cli.check_command import add_delimiter
 from designer.cli.options import (
+    add_allow_vacuous,
     add_effort,
     add_full,
     add_output,
     check_output,
     given_effort,
+    require_protection,
 )
 from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
 from designer.designing.auto import chosen_families
@@ -43,6 +46,7 @@ def add_design(made: argparse.ArgumentParser) -> None:
     made.set_defaults(run=_design)
     add_output(made, "-o", "where to save the spec (JSON)")
     add_sign_options(made)
+    add_allow_vacuous(made, "a design")
     _add_choices(made)
     add_effort(made)
     add_full(made, "also print how the design was found, what proves it, and what was tried")
@@ -72,6 +76,8 @@ def add_budget(made: argparse.ArgumentParser) -> None:
     made.set_defaults(run=_budget)
     made.add_argument("--family", help="override the problem file, and try this family only, or auto for all")
     add_effort(made)
+    made.add_argument("--only-targets", action="store_true", help="queries without a target may have any noise")
+    add_allow_vacuous(made, "a design")
     made.add_argument("--step", type=float, default=STEP, help=f"relative width of the answer (default {STEP:g})")
     made.add_argument("--plot", type=Path, help="also draw error against budget to this picture (needs matplotlib)")
     add_output(made, "-o", "save the spec of the design at the least factor (JSON)")
@@ -83,6 +89,7 @@ def _design(options: argparse.Namespace) -> tuple[str, Any]:
     key = signing_key(options)
     choices = Choices(options.family, options.solver, dict(options.solver_option or ()), **given_effort(options))
     outcome = request.made(choices)
+    require_protection(options, outcome.mechanism)
     saved = save(outcome.mechanism, options.output, replace=options.force) if options.output else None
     kept = f"Saved to {printed(saved)}." if saved else "Not saved: give -o SPEC.json to keep it."
     lines = outcome.lines if options.full or not outcome.brief else outcome.brief
@@ -102,6 +109,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 def _budget(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_request(options.file)
+    _require_all_targets(options, file)
     if not isinstance(file, LinearFile):
         return _other_budget(file, options)
     check_output(options, file.files)
@@ -112,14 +120,26 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
         _check_picture(options.plot)
     family, chosen = Choices(options.family).of_file(file.family, file.options)
     result = least_budget(file.compared, file.targets, family, step=options.step, **{**chosen, **given_effort(options)})
-    saved = (
-        save(result.design.mechanism.described(file.about), options.output, replace=options.force) if options.output else None
-    )
-    text = f"{budget_summary(file.title, result, terminal_width())}\n{privacy_line(result.design.mechanism)}"
+    made = result.design.mechanism.described(file.about)
+    require_protection(options, made)
+    saved = save(made, options.output, replace=options.force) if options.output else None
+    text = f"{budget_summary(file.title, result, terminal_width())}\n{privacy_line(made)}"
     text += f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep the design at this factor."
     if options.plot:
         text += f"\nDrawn to {_drawn(result, options.plot, options.force)}."
     return text, {"title": file.title, **result.to_dict()}
+
+
+def _require_all_targets(options: argparse.Namespace, file: ProblemFile) -> None:
+    """Refuse a query without a target, which the least budget leaves with whatever noise is left for it."""
+    if options.only_targets or file.targets is None or file.named_answers is None:
+        return
+    aimed = {target.query for target in file.targets.of(file.named_answers)}
+    if left := [name for name in file.named_answers if name not in aimed]:
+        raise InvalidProblem(
+            f"{file.files[0]}: [targets] says nothing of {counted(len(left), 'query', 'queries')}, {shown(left)}; the least "
+            "budget may leave them noise of any size: give each a target, or pass --only-targets."
+        )
 
 
 def _other_budget(request: ProblemFile, options: argparse.Namespace) -> tuple[str, Any]:
@@ -128,6 +148,7 @@ def _other_budget(request: ProblemFile, options: argparse.Namespace) -> tuple[st
         raise request.without("--plot", "error against budget is drawn for linear queries")
     check_output(options, request.files)
     outcome = request.least(Choices(options.family, **given_effort(options)), step=options.step)
+    require_protection(options, outcome.mechanism)
     saved = save(outcome.mechanism, options.output, replace=options.force) if options.output else None
     kept = f"Saved to {printed(saved)}." if saved else "Not saved: give -o SPEC.json to keep the design at this factor."
     return "\n".join([*outcome.lines, privacy_line(outcome.mechanism), kept]), outcome.data
@@ -156,7 +177,7 @@ def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     title = printed(file.title)
     head = title if options.markdown else f"{title}\n{'=' * len(title)}"
     text = f"{head}\n\n{result.to_markdown() if options.markdown else result.to_text(terminal_width(), full=options.full)}"
-    text = f"{text.rstrip()}\n\n{asked_line(problem.relation, problem.notion, problem.delta)}"
+    text = f"{text.rstrip()}\n\n{asked_line(problem.relation, problem.notion, problem.delta, file.about.records)}"
     if options.output:
         text += f"\n\nDrawn to {_drawn(result, options.output, options.force)}."
     return text, {"title": file.title, "rows": result.rows, "limit": result.limit and result.limit.to_dict()}
@@ -221,8 +242,8 @@ def _from_answers(options: argparse.Namespace) -> tuple[str, Any]:
     outcome = request.made()
     made = outcome.mechanism
     brief = outcome.brief or (printed(request.title), *request.accuracy_lines(made))
-    lines = [*brief, privacy_line(made), f"Guarantee:   {made.guarantee.relation}"]
-    data = {"answers": answers, "toml": text, "guarantee": made.guarantee.relation}
+    lines = [*brief, privacy_line(made), f"Guarantee:   {stated_guarantee(made).relation}"]
+    data = {"answers": answers, "toml": text, "guarantee": stated_guarantee(made).relation}
     if not options.output:
         return "\n".join([text, *(f"# {line}" for block in lines for line in block.split("\n"))]), data
     write_whole(options.output, text, replace=options.force)

@@ -32,6 +32,7 @@ from designer.problem_file.schema import problem_schema
 from designer.publish.content import Evidence, SeenLedger, SeenRelease
 from designer.publish.page import board_page, html_of
 from designer.relations.problem import Problem
+from designer.relations.records.row_unit import row_as_stated
 
 if TYPE_CHECKING:
     from designer.audit.verdict import DeepVerdict
@@ -267,7 +268,8 @@ def _ledger(options: argparse.Namespace, made: FrozenMechanism, release: SeenRel
         _require_of(options, release.document["ledger"]["dataset"])
         return SeenLedger(options.ledger.name, found, dataset.balance())
     balance = dataset.balance()
-    return SeenLedger(options.ledger.name, found, balance, dataset.forecast(made, balance.standing.row))
+    row = balance.standing.row or row_as_stated(made.about.records)
+    return SeenLedger(options.ledger.name, found, balance, dataset.forecast(made, row))
 
 
 def _require_of(options: argparse.Namespace, name: str) -> None:

@@ -18,7 +18,7 @@ from designer.cli.ledger_options import add_check_options, add_who, entry_signer
 from designer.cli.options import SPEC, add_signer, command, loaded
 from designer.cli.signing_commands import add_key_options, given_key
 from designer.files.signatures import EntryCheck, PublicKey, trusted_keys
-from designer.relations.records.row_unit import RowUnit
+from designer.relations.records.row_unit import row_unit_of
 
 LEDGER = "ledger (SQLite)"
 
@@ -141,6 +141,7 @@ def _require_signed_by(keys: Sequence[str], found: Checked) -> None:
 
 
 def _plan(options: argparse.Namespace) -> tuple[str, Any]:
-    row = RowUnit(entity=options.entity, rows_per_entity=options.rows_per_entity)
-    forecast = Ledger(options.ledger).dataset(options.dataset).forecast(loaded(options), row)
+    mechanism = loaded(options)
+    row = row_unit_of(None, options.entity, options.rows_per_entity, mechanism.about.records)
+    forecast = Ledger(options.ledger).dataset(options.dataset).forecast(mechanism, row)
     return "\n".join(forecast_lines(forecast)), forecast_data(forecast)

@@ -1,16 +1,24 @@
-"""What other commands have to do with a ledger: a release is recorded in it, and its chain may have to hold a head."""
+"""What a release spends: it is said before, and recorded in a ledger, whose chain may have to hold a head."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from designer.accounts.composition.privacy_in_words import spending_words
+from designer.base import progress
 from designer.base.display import printed
 from designer.base.errors import InvalidProblem
+from designer.certificate.agreement import RELEASE_FORMAT
 from designer.certificate.frozen import FrozenMechanism, Released
 from designer.files.releases import release_document
+from designer.files.table_files import RELEASE
+from designer.limits import MOST_JSON_BYTES
 from designer.relations.records.row_unit import RowUnit
 
 if TYPE_CHECKING:
@@ -28,6 +36,59 @@ def add_recording_options(made: argparse.ArgumentParser) -> None:
     corrects = "the entry that recorded the release which this one corrects; what that one cost stays spent"
     made.add_argument("--replaces", type=int, metavar="ENTRY", help=corrects)
     add_who(made)
+
+
+def add_spending_options(made: argparse.ArgumentParser) -> None:
+    """For a release: whether it asks before it spends, and whether it spends at all."""
+    made.add_argument("--yes", action="store_true", help="on a terminal, do not ask before the budget is spent")
+    made.add_argument("--dry-run", action="store_true", help="say what would be spent, open no data and spend nothing")
+
+
+def spending_lines(options: argparse.Namespace, mechanism: FrozenMechanism, row: RowUnit) -> list[str]:
+    """What a release will spend, for whom, where that is recorded, and whether one of the same spec is there already."""
+    where = "no ledger is used"
+    if options.ledger is not None:
+        where = f"recorded in the ledger {printed(options.ledger)}, data set {printed(options.dataset)}"
+    lines = [f"Will spend {spending_words(mechanism, row)}; {where}."]
+    if options.ledger is None and (earlier := _release_there(options, mechanism)) is not None:
+        lines.append(
+            f"{printed(earlier)} holds a release of this spec: another release of the same data spends this once more, and "
+            "without a ledger nothing adds that up."
+        )
+    return lines
+
+
+def _release_there(options: argparse.Namespace, mechanism: FrozenMechanism) -> Path | None:
+    """The file that the output would replace, where it is a release of the same spec."""
+    path: Path | None = options.output / RELEASE if options.folder else options.output
+    with suppress(OSError, ValueError):
+        if path is not None and path.is_file() and path.stat().st_size <= MOST_JSON_BYTES:
+            held = json.loads(path.read_bytes())
+            same = isinstance(held, dict) and held.get("format") == RELEASE_FORMAT
+            return path if same and held.get("fingerprint") == mechanism.fingerprint else None
+    return None
+
+
+def confirm_spending(options: argparse.Namespace, lines: Sequence[str]) -> None:
+    """Print what will be spent on standard error, where --quiet does not keep it back, and ask on a terminal.
+
+    Raises `InvalidProblem` where the answer is not yes.
+    """
+    asks = not options.yes and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+    if sys.stderr is None or (options.quiet and not asks):
+        return
+    with progress.unseen():
+        with suppress(OSError):
+            print(
+                "\n".join(lines),
+                *(["Go on? [y/N] "] if asks else []),
+                sep="\n",
+                end="" if asks else "\n",
+                file=sys.stderr,
+                flush=True,
+            )
+        if asks and sys.stdin.readline().strip().casefold() not in ("y", "yes"):
+            raise InvalidProblem("release: was not confirmed, and nothing was spent; answer y, or give --yes.")
 
 
 def add_check_options(made: argparse.ArgumentParser) -> None:

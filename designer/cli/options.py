@@ -6,9 +6,12 @@ What lists commands imports this file, so it imports what runs them when they ru
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from designer.limits import NO_PROTECTION
 
 if TYPE_CHECKING:
     from designer.certificate.frozen import FrozenMechanism
@@ -33,9 +36,28 @@ def command(
     shown.add_argument("--progress", action="store_true", help="show progress as lines, without a terminal, too")
     made.set_defaults(doing=name, confidential=False, exit_code=lambda data: 0)
     if target is not None and "spec" in target:
-        made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
+        add_allow_vacuous(made, "a spec")
         add_signer(made, "a release that none of these keys has signed, or a spec where no release is given")
     return made
+
+
+def add_allow_vacuous(made: argparse.ArgumentParser, what: str) -> None:
+    """Accept what protects nobody."""
+    help_text = f"accept {what} that hides nothing, and says so, or whose smallest budget is at least {NO_PROTECTION:,}"
+    made.add_argument("--allow-vacuous", action="store_true", help=help_text)
+
+
+def require_protection(options: argparse.Namespace, mechanism: FrozenMechanism) -> None:
+    """Refuse budgets so large that they protect nobody, before anything is saved or released, unless that was asked for."""
+    from designer.base.errors import InvalidProblem
+
+    least = mechanism.guarantee.parameters.get("smallest_budget")
+    accepted = options.allow_vacuous or mechanism.allow_vacuous
+    if isinstance(least, (int, float)) and NO_PROTECTION <= least < math.inf and not accepted:
+        raise InvalidProblem(
+            f"mechanism: its smallest budget is {least:,.6g}, and budgets of {NO_PROTECTION:,} and above protect nobody; give "
+            "a smaller one, about 1, or pass --allow-vacuous if that is meant."
+        )
 
 
 def add_output(made: argparse.ArgumentParser, flag: str, help_text: str) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from designer.accounts.composition.privacy_in_words import privacy_line
+from designer.accounts.composition.privacy_in_words import entity_words, privacy_line
 from designer.base.answer_table import LEVEL, ROWS, answer_lines, interval_data
 from designer.base.checks import probability
 from designer.base.display import printed
@@ -29,8 +29,15 @@ from designer.certificate import frozen as facts
 from designer.certificate.frozen import FrozenMechanism, Released
 from designer.certificate.guarantee import Guarantee
 from designer.cli.check_command import add_marks, stated_reading
-from designer.cli.ledger_options import add_recording_options, recorded, recorded_lines
-from designer.cli.options import add_full, add_output, check_output, loaded, release_and_signer
+from designer.cli.ledger_options import (
+    add_recording_options,
+    add_spending_options,
+    confirm_spending,
+    recorded,
+    recorded_lines,
+    spending_lines,
+)
+from designer.cli.options import add_full, add_output, check_output, loaded, release_and_signer, require_protection
 from designer.cli.signing_commands import add_sign_options, given_key, signed_line, signing_key
 from designer.files.data_files import (
     naming_file,
@@ -41,7 +48,7 @@ from designer.files.data_files import (
     require_readable_histogram,
     require_records_file,
 )
-from designer.files.office_files import RECORD_FILES, as_parquet, is_office_file
+from designer.files.office_files import RECORD_FILES, as_parquet, column_names, is_office_file, require_file
 from designer.files.published_table import DIGITS
 from designer.files.releases import read_release
 from designer.files.signatures import SigningKey, sign_file
@@ -50,6 +57,7 @@ from designer.files.table_writers import FORMATS
 from designer.mechanism.caution_lines import cautions
 from designer.problem.histogram import REFUSE, Counts, Unlisted
 from designer.problem.reading import UNSAID, Reading
+from designer.problem.relation import RECORDS_PUBLIC
 from designer.relations.records.row_unit import RowUnit
 
 if TYPE_CHECKING:
@@ -301,6 +309,7 @@ def _bounded(table: Any, row: RowUnit, attributes: list[str]) -> dict[str, list[
 
 FLAGS = {"histogram": "histogram", "records": "table"}  # the option that gives what a mechanism takes
 COUNTED = "counts of the universe elements"
+COUNT_COLUMNS = ("count", "counts")  # what a file of counts calls them, in any case of letters
 RECORDED = "records, one row each"
 
 
@@ -309,6 +318,7 @@ def add_release(made: argparse.ArgumentParser) -> None:
     made.set_defaults(run=_release, confidential=True)
     _add_data_options(made)
     add_recording_options(made)
+    add_spending_options(made)
     add_table_output(made)
     add_sign_options(made)
     add_full(made, "also print every part of the guarantee")
@@ -342,11 +352,25 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     if not options.folder:
         check_output(options, inputs)
     mechanism = loaded(options)
+    require_protection(options, mechanism)
     asked, key = asked_tables(options, mechanism, inputs), given_key(options) if options.folder else signing_key(options)
     reading = stated_reading(options, mechanism.about.records)
     told = _how_numbers_were_read(options, mechanism)
+    if options.counted_by is None:
+        _require_data(options, mechanism)
+    spending = spending_lines(options, mechanism, RowUnit(entity=options.entity, rows_per_entity=options.rows_per_entity))
+    if options.dry_run:
+        return "\n".join([*spending, "Dry run: no data were opened, and nothing was spent."]), {"dry_run": spending}
+    confirm_spending(options, spending)
+    records = options.table
     with _file_of_the_engine(options, mechanism, reading):
-        ready, release = _releasing(mechanism, options)
+        looked_at, release = _releasing(mechanism, options)
+
+        def ready() -> None:
+            looked_at()
+            if records is not None:
+                _require_rows_of_records(records, options, mechanism, reading)
+
         released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, ready, release, key)
     private = privacy_line(mechanism, rows_per_entity=options.rows_per_entity)
     if asked is not None:
@@ -357,7 +381,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
             *negative_words(mechanism, released, agreed=asked.consistent in ("integer", "nonnegative")),
             *told,
             "",
-            *_promised(options, released, private),
+            *_promised(options, mechanism, released, private),
             *recorded_lines(data),
         ]
         return "\n".join(lines), data
@@ -371,7 +395,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         *negative_words(mechanism, released),
         *told,
         "",
-        *_promised(options, released, private),
+        *_promised(options, mechanism, released, private),
     ]
     saved = (
         [f"Saved to {output}. Its tables as CSV: dp-designer tables {printed(options.file)} {output} -o FOLDER/."]
@@ -436,14 +460,16 @@ def _how_numbers_were_read(options: argparse.Namespace, mechanism: FrozenMechani
     ]
 
 
-def _promised(options: argparse.Namespace, released: Released, private: str) -> list[str]:
+def _promised(options: argparse.Namespace, mechanism: FrozenMechanism, released: Released, private: str) -> list[str]:
     """The guarantee in two lines, and where its proof and the whole of it stand; or all of it."""
     if options.full:
         return [released.guarantee.to_text(), private]
     proof = f"recomputed from {printed(options.file)}, fingerprint {released.fingerprint}"
     where = f"in {printed(options.output)}, or with --full" if options.output else "with --full"
+    row = getattr(released, "row", None) or RowUnit()
     return [
         private,
+        *([words] if (words := entity_words(mechanism, row)) else []),
         f"Not protected: {released.guarantee.not_protected}",
         f"Certificate: {proof}; the whole guarantee: {where}.",
     ]
@@ -456,6 +482,23 @@ def _releasing(mechanism: FrozenMechanism, options: argparse.Namespace) -> tuple
 
     if options.counted_by is not None:
         return releasing_averages(mechanism, options)
+    marks = Marks(options.delimiter, options.decimal, options.thousands)
+    if options.histogram:
+        given = options.histogram, options.column, marks
+        return lambda: require_readable_histogram(*given), lambda: naming_file(
+            options.histogram, lambda: mechanism.release(Counts(read_histogram(*given)))
+        )
+    from designer.tables.records import require_openable
+
+    numbers, whole = getattr(mechanism, "numbers", ()), getattr(mechanism, "counted_keys", ())
+    return (
+        lambda: require_openable(options.table, numbers, whole=whole, delimiter=options.delimiter),
+        lambda: _released_from_records(mechanism, options),
+    )
+
+
+def _require_data(options: argparse.Namespace, mechanism: FrozenMechanism) -> None:
+    """Refuse options that do not say which data a spec releases from, and files that are not there; none is opened."""
     needed, from_counts = mechanism.takes[0], mechanism.takes[0] == "histogram"
     if not any(getattr(options, FLAGS[kind]) for kind in mechanism.takes):
         words, name, flag = (COUNTED, "records", "table") if from_counts else (RECORDED, "counts", "histogram")
@@ -463,25 +506,46 @@ def _releasing(mechanism: FrozenMechanism, options: argparse.Namespace) -> tuple
         raise InvalidProblem(f"--{FLAGS[needed]}: is missing; this spec releases from {words}, {others}.")
     if options.table and options.histogram:
         raise InvalidProblem("--table, --histogram: both are given; a release is from records or from counts, not from both.")
-    marks = Marks(options.delimiter, options.decimal, options.thousands)
     if options.histogram and (options.entity is not None or options.rows_per_entity is not None):
         raise InvalidProblem(
             "--entity, --rows-per-entity: bound the rows of an entity, and counts do not tell whose they are; give --table."
         )
     if options.histogram:
         require_histogram_file(options.histogram)
-        given = options.histogram, options.column, marks
-        return lambda: require_readable_histogram(*given), lambda: naming_file(
-            options.histogram, lambda: mechanism.release(Counts(read_histogram(*given)))
-        )
-    from designer.tables.records import require_openable, require_table_file
+    elif is_office_file(options.table):
+        require_file(options.table)
+    else:
+        from designer.tables.records import require_table_file
 
-    require_table_file(options.table)
-    numbers, whole = getattr(mechanism, "numbers", ()), getattr(mechanism, "counted_keys", ())
-    return (
-        lambda: require_openable(options.table, numbers, whole=whole, delimiter=options.delimiter),
-        lambda: _released_from_records(mechanism, options),
-    )
+        require_table_file(options.table)
+
+
+def _require_rows_of_records(path: Path, options: argparse.Namespace, mechanism: FrozenMechanism, reading: Reading) -> None:
+    """Refuse counts in the place of records, by the names of columns, and a header alone where the number of records is
+    public. path: the file as it was given; that of the options may be one that was made of it."""
+    from designer.tables.records import has_records
+
+    try:
+        names = column_names(path, reading)
+    except Refusal:
+        raise
+    except (OSError, ValueError):  # what is damaged is refused in fixed words where it is opened
+        return
+    needed = _columns_of(mechanism, options) or []
+    counts = [name for name in names if name.casefold() in COUNT_COLUMNS and name not in needed]
+    if counts and options.entity is None:
+        takes = "histogram" in mechanism.takes and options.counted_by is None
+        column = printed(counts[0])
+        instead = f"give --histogram {printed(path)} --column {column}" if takes else "give the records"
+        raise InvalidProblem(
+            f"--table: {printed(path)} has a column {column!r}, which this spec does not ask about, so its rows may be counts "
+            f"and no records; if they are, {instead}; if each row is one record, rename that column or leave it out."
+        )
+    if RECORDS_PUBLIC in mechanism.guarantee.unprotected and not has_records(options.table, options.delimiter):
+        raise InvalidProblem(
+            f"--table: {printed(path)} has names of columns and no record, and the number of records is public; give the "
+            "records. Nothing was released."
+        )
 
 
 def _released_from_records(mechanism: FrozenMechanism, options: argparse.Namespace) -> Released:

@@ -226,7 +226,7 @@ def _entity(records: Reading) -> dict[str, str]:
     if records.entity is None or records.rows_per_entity is None:
         return {}
     rows = counted(records.rows_per_entity, "record")
-    return {"entity": f"{records.entity}, of which at most {rows} count; dp-designer design states the privacy of an entity"}
+    return {"entity": f"{records.entity}, of which at most {rows} count"}
 
 
 def _budgets(file: ProblemFile) -> dict[str, str]:
@@ -241,7 +241,8 @@ def _budgets(file: ProblemFile) -> dict[str, str]:
     if isinstance(file, OddsRatioFile):
         return {"privacy": cost_words(cost_of_tradeoff(file.promise))}
     if isinstance(file, (LinearFile, MarginalsFile, SelectionFile, SyntheticFile)):
-        return {"privacy": asked_words(file.problem.relation, file.problem.notion, getattr(file.problem, "delta", None))}
+        asked = file.problem.relation, file.problem.notion, getattr(file.problem, "delta", None)
+        return {"privacy": asked_words(*asked, file.about.records)}
     return {"privacy": "dp-designer design states epsilon and delta of what it makes"}
 
 

@@ -161,7 +161,7 @@ def budget_summary(title: str, found: LeastBudget, width: int = WIDTH) -> str:
             *cautions(found.design.mechanism),
             f"Least factor: {at_most(found.factor, 6)} times all budgets{rho}, with {printed(found.way)}",
             *([f"              {found.best.words}"] if found.uncertain else []),
-            f"Met there:    all {len(found.reached)} targets; nearest to missing: {printed(worst.sentence())}",
+            f"Met there:    {_all_targets(len(found.reached))}; nearest to missing: {printed(worst.sentence())}",
             f"Missed at:    {at_least(found.missed_at, 6)}, smaller by {found.step:.3g}: {printed(missed.sentence())}",
             f"Lower bound:  {proven}",
             *([f"Cut off:      {found.cut}"] if found.cut else []),
@@ -175,6 +175,10 @@ def budget_summary(title: str, found: LeastBudget, width: int = WIDTH) -> str:
             *design_lines(found.design.mechanism),
         ]
     )
+
+
+def _all_targets(count: int) -> str:
+    return f"all {count} targets" if count > 1 else "the one target"
 
 
 # A comparison as text for people: a table for the terminal, best first, and one in Markdown.

@@ -19,7 +19,7 @@ from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_erro
 from designer.base.json_text import array
 from designer.base.schema import BUDGETS, POSITIVE, ClosedList, Named, either, exactly, noted, record
 from designer.certificate.certificate import PrivacyCertificate, Witness
-from designer.certificate.frozen import FrozenMechanism, rate_of_left_out, warning
+from designer.certificate.frozen import FrozenMechanism, rate_of_left_out, stated_guarantee, warning
 from designer.certificate.guarantee import NOTIONS, TIMING, Guarantee
 from designer.domains.marginals_tables import Tables, reading, require_form
 from designer.domains.marginals_workload import MarginalWorkload, Subsets
@@ -29,7 +29,7 @@ from designer.problem.histogram import rule_entry, rule_from
 from designer.relations.metrics.attributes import Hamming, Product, hamming
 from designer.relations.metrics.presence import BUDGET_OF, Presence
 from designer.relations.records.counting import records_of
-from designer.relations.records.row_unit import RowUnit, left_out_rate, required_unit, row_unit_of
+from designer.relations.records.row_unit import RowUnit, guarantee_as_stated, left_out_rate, required_unit, row_unit_of
 from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.margins import Margins, NoiseReach
 from solvers.exact.rational import float_above, root_above
@@ -395,7 +395,7 @@ class DomainMechanism(FrozenMechanism, Generic[R, S]):
         and how many rows of each of its values count. The guarantee of the release states both. `InvalidProblem` for counts
         that are no tables, and wherever `check` refuses.
         """
-        row = row_unit_of(unit, entity, rows_per_entity, self.about.records)
+        row = row_unit_of(unit, entity, rows_per_entity, self.about.records).read_from(data)
         stated, count_tables = hides_data_in_errors(reading)(self._counted, data, row, self.guarantee_for, **self._taken)
         released = self._released(count_tables)
         if stated is None:
@@ -461,6 +461,9 @@ class DomainMechanism(FrozenMechanism, Generic[R, S]):
             words = "Changes between different connected components of {} are not protected."
         named = ", ".join(repr(name) for name, is_open in zip(attributes, open_ones, strict=True) if is_open)
         return (*warning(self), "The number of records is public.", *((words.format(named),) if named else ()))
+
+
+stated_guarantee.register(DomainMechanism, guarantee_as_stated)
 
 
 @rate_of_left_out.register(DomainMechanism)

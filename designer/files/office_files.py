@@ -63,7 +63,7 @@ def is_office_file(path: Path) -> bool:
 def dictionary_of(path: Path, reading: Reading = UNSAID) -> tuple[FileColumn, ...]:
     """The columns of such a file and what its dictionary says of them; no record is looked at, but for the first row of a
     workbook, which is its line of names."""
-    _require_file(path)
+    require_file(path)
     if path.suffix.lower() == WORKBOOK:
         return tuple(FileColumn(name) for name in _workbook(path, reading)[0])
     meta = _read(path, metadataonly=True)[1]
@@ -200,7 +200,7 @@ def as_parquet(
 
 def column_names(path: Path, reading: Reading = UNSAID) -> list[str]:
     """The names of the columns of a file of records."""
-    _require_file(path)
+    require_file(path)
     if is_office_file(path):
         return [variable.name for variable in dictionary_of(path, reading)]
     if path.suffix == ".csv":
@@ -516,6 +516,6 @@ def _require_names(where: object, names: Sequence[str]) -> None:
         raise InvalidProblem(f"{where}: must name every column once, whatever the case of letters; {fault}.")
 
 
-def _require_file(path: Path) -> None:
+def require_file(path: Path) -> None:
     if not all(map(os.path.isfile, glob(str(path)) or [str(path)])):
         raise InvalidProblem(f"{path}: no such file; give a file of records, one of {', '.join(RECORD_FILES)}.")

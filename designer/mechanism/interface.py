@@ -531,7 +531,7 @@ def _page_lines(mechanism: GridMechanism) -> list[str]:
         "## Guarantee",
         "",
         "```",
-        mechanism.guarantee.to_text(),
+        facts.stated_guarantee(mechanism).to_text(),
         "```",
         "",
         "## Noise",

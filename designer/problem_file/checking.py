@@ -76,7 +76,7 @@ class DataIssue:
         listed = [f"    {value}: {rows:,}" for value, rows in self.values[:SHOWN]]
         rest = len(self.values) - SHOWN
         return [
-            f"{printed(self.where)}: {self.what}: {self.rows:,}{f'; the first is record {self.first:,}' if self.first else ''}",
+            f"{printed(self.where)}: {self.rows:,} {self.what}{f'; the first is record {self.first:,}' if self.first else ''}",
             *listed,
             *([f"    and {rest:,} more"] if rest > 0 else []),
         ]
@@ -379,8 +379,8 @@ def _of_numbers(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue
         known = [value for value in columns[name] if value is not None and not isinstance(value, str)]
         numbers = [value for value in (python_number(value, name) for value in known) if value is not None]
         for what, beyond in (
-            (f"numbers below the lower bound {lower}, clipped to it", sum(value < lower for value in numbers)),
-            (f"numbers above the upper bound {upper}, clipped to it", sum(value > upper for value in numbers)),
+            (f"numbers below the lower bound {lower}, which count as {lower}", sum(value < lower for value in numbers)),
+            (f"numbers above the upper bound {upper}, which count as {upper}", sum(value > upper for value in numbers)),
         ):
             if beyond:
                 yield DataIssue(name, what, beyond)

@@ -13,12 +13,13 @@ from designer.accounts.dataset_state import Balance
 from designer.accounts.ledger import Forecast
 from designer.audit.verdict import DeepVerdict
 from designer.base.display import printed
+from designer.base.json_text import FORM
 from designer.certificate.frozen import FrozenMechanism, Released
 from designer.certificate.guarantee import Guarantee
 from designer.designing.comparison import Comparison
 from designer.files.releases import ReleaseVerdict
 from designer.files.signatures import SignedBy
-from designer.relations.records.row_unit import RowUnit
+from designer.relations.records.row_unit import RowUnit, row_as_stated
 
 Weight = Literal["plain", "note", "warning"]
 
@@ -149,6 +150,20 @@ def some(names: Sequence[object], most: int = 6) -> str:
     return listed if len(names) <= most else f"{listed} and {len(names) - most:,} more"
 
 
+FIRST_HALF = ("January", "February", "March", "April", "May", "June")
+MONTHS = (*FIRST_HALF, "July", "August", "September", "October", "November", "December")
+
+
+def date_words(time: str) -> str:
+    """A time as files hold it, for people.
+
+    >>> date_words("2026-01-31T12:00:00Z")
+    '31 January 2026, 12:00 UTC'
+    """
+    moment = datetime.strptime(time, FORM)
+    return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}, {moment:%H:%M} UTC"
+
+
 # What a page is made from: the object, and whatever else was looked at when the page was made.
 
 
@@ -199,10 +214,11 @@ class Evidence:
 
     @property
     def row(self) -> RowUnit:
-        """What one row is: as the release says, or, before one, the ledger of the data set."""
+        """What one row is: as the release says, or, before one, the ledger of the data set, or the problem file."""
         if self.release is not None:
             return getattr(self.release.released, "row", None) or RowUnit()
-        return (None if self.ledger is None else self.ledger.balance.standing.row) or RowUnit()
+        standing = None if self.ledger is None else self.ledger.balance.standing.row
+        return standing or row_as_stated(self.made.about.records)
 
     @property
     def bound(self) -> int | None:

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
-from designer.accounts.composition.cost_record import cost_of_entity, expense_of
+from designer.accounts.composition.cost_record import DISTANCES, cost_of_entity, expense_of
 from designer.accounts.composition.terms import cost_of_budget, protected_by
 from designer.base.display import closest, counted
 from designer.base.errors import InvalidProblem
 from designer.certificate.certificate import PrivacyCertificate
 from designer.certificate.frozen import FrozenMechanism, rate_of_left_out
 from designer.publish.content import Entries, Listing, Piece, Prose, Sheet, named, verbatim_of
-from designer.publish.meanings import LARGEST, Meaning, Risk, above, meanings_of, one_in, percent, shift
+from designer.publish.meanings import LARGEST, NO_LIMIT, Meaning, Risk, above, meanings_of, one_in, percent, shift
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.tradeoff.costs import Cost, TotalCost
 
@@ -107,11 +107,14 @@ class Contributor(ABC, Generic[M]):
         return [(of_rows(meant, bound), _cost(made, meant.budget, bound)) for meant in told]
 
     def worst(self, made: M, bound: int | None = None) -> Worst:
-        """What is gained at the change that is hidden least."""
+        """What is gained at the change that is hidden least; where changes of any size are protected, at that of one record."""
         try:
             expense = expense_of(made, rows_per_entity=bound)
         except InvalidProblem as refusal:
             return Worst("", None, str(refusal))
+        if expense.moves in DISTANCES:  # its cost is that of a unit of distance, and a record is more than one
+            meant, one = self.rows(made, bound)[0]
+            return Worst(meant.change, None if one is None else TotalCost((one,)))
         return Worst(expense.unit, TotalCost((expense.cost,)))
 
     def budgets(self, made: M, bound: int | None = None) -> tuple[Piece, ...]:
@@ -267,7 +270,7 @@ def _odds_of(loss: float | None) -> tuple[str, str]:
 def risk_words(risk: Risk) -> str:
     """What an attacker gains, in a clause."""
     if risk.exponent > LARGEST:
-        return "odds may shift without a limit that helps"
+        return f"{NO_LIMIT} is proven"
     return f"odds shift by at most {shift(risk.exponent)}{risk.but_for}"
 
 

@@ -18,7 +18,7 @@ from designer.certificate.frozen import FrozenMechanism
 from designer.files.kinds import mechanism_kind
 from designer.mechanism.caution_lines import cautions
 from designer.publish import sections
-from designer.publish.content import BoardPage, Evidence, PageSection, Picture, named
+from designer.publish.content import BoardPage, Evidence, PageSection, Picture, date_words, named
 from designer.publish.contributor import Contributor
 from designer.publish.pictures.kinds import drawings_of
 from designer.publish.sections import by_oneself, deep_section, verification
@@ -41,7 +41,7 @@ def board_page(evidence: Evidence) -> BoardPage:
 
     The same evidence gives the same page, but for the time.
     """
-    made, time = evidence.made, utc_text(evidence.time)
+    made, time = evidence.made, date_words(utc_text(evidence.time))
     contributor = contributor_of(made)
     announce("report: writing the page")
     told, accurate = contributor.published(made), contributor.accuracy(made)

@@ -14,7 +14,7 @@ from designer.accounts.ledger_text import STATES, cost_text, left_text
 from designer.accounts.totals import Total
 from designer.audit.deep import UNSEEN
 from designer.audit.verdict import TITLES
-from designer.base.answer_table import AnswerTable
+from designer.base.answer_table import AnswerTable, in_releases
 from designer.base.arrays import Floats
 from designer.base.display import closest, counted
 from designer.base.errors import DesignFailed, InvalidProblem
@@ -38,6 +38,7 @@ from designer.publish.content import (
     SeenRelease,
     Sheet,
     Typed,
+    date_words,
     named,
     verbatim_of,
 )
@@ -119,7 +120,11 @@ def answers(seen: SeenRelease) -> PageSection:
     """What was released, with intervals, and what was published exactly."""
     tables = seen.released.answer_tables() if hasattr(seen.released, "answer_tables") else ()
     document = seen.document
-    facts = [("File", named(seen.name)), ("Released", document["time"]), ("Made by the mechanism", document["fingerprint"])]
+    facts = [
+        ("File", named(seen.name)),
+        ("Released", date_words(document["time"])),
+        ("Made by the mechanism", document["fingerprint"]),
+    ]
     row = document["rows"]
     facts += [(named(key.replace("_", " ")), named(value, 300)) for key, value in (row or {}).items() if value is not None]
     unit = getattr(seen.released, "row", None) or RowUnit()
@@ -171,7 +176,7 @@ def _interval(table: AnswerTable) -> tuple[Floats | None, Floats | None, str]:
         found = table.intervals(0.95)
     except (InvalidProblem, DesignFailed) as refusal:
         return None, None, f"No intervals: {named(str(refusal).removeprefix('intervals: '), 300)}"
-    law = f"Each interval holds the answer without noise with a probability of 95 %: {named(found.law, LONGEST_TEXT)}."
+    law = f"Each interval would hold the answer without noise {in_releases(95)}. Law: {named(found.law, LONGEST_TEXT)}."
     return found.lower, found.upper, law
 
 
@@ -192,7 +197,7 @@ def _others(seen: SeenRelease, has_tables: bool) -> Iterator[Piece]:
     if stated := seen.document["published"]:
         told = [(named(entry["statistic"]), named(entry["value"], 200)) for entry in stated]
         rows, left_out = shown_rows(told, "All stand in the release file.")
-        yield Sheet("Published exactly, without noise", ("Statistic", "value"), rows, frozenset({1}), left_out)
+        yield Sheet("Published exactly, and not protected", ("Statistic", "value"), rows, frozenset({1}), left_out)
 
 
 def spending(evidence: Evidence) -> tuple[PageSection, ...]:
@@ -216,7 +221,7 @@ def spending(evidence: Evidence) -> tuple[PageSection, ...]:
         rows = [
             (
                 f"{r.entry.number}",
-                str(r.entry.content["time"]),
+                date_words(r.entry.content["time"]),
                 r.edition.period or "",
                 STATES[r.state] + _corrections(balance, r),
                 _cost(r.expense.cost, total),
@@ -258,7 +263,12 @@ def _periods(balance: Balance) -> list[Piece]:
 def _raises(seen: SeenLedger) -> list[Piece]:
     """The totals that the data set had, who stated them and why."""
     told = [
-        (str(entry.content["time"]), Total.from_dict(entry.content["total"]).to_text(), named(entry.content["who"]), reason)
+        (
+            date_words(entry.content["time"]),
+            Total.from_dict(entry.content["total"]).to_text(),
+            named(entry.content["who"]),
+            reason,
+        )
         for entry in seen.checked.entries
         if entry.kind in ("stated", "raised") and entry.content["dataset"] == seen.balance.name
         for reason in [named(entry.content.get("reason") or "stated at first", 300)]
@@ -381,7 +391,7 @@ def verification(evidence: Evidence, time: str, contributor: Contributor[Any]) -
     checked += [_signed(signer, what) for what, signer in signers(evidence) if signer is not None]
     if evidence.ledger is not None:
         followed = counted(len(evidence.ledger.checked.entries), "entry", "entries")
-        checked.append(f"The ledger was followed from its first entry to its last, {followed}; no total is exceeded.")
+        checked.append(f"The ledger was found, its chain of {followed} was checked, and no total is exceeded.")
     pieces = (
         Prose(f"Recomputed by dp-designer {VERSION}, {time}:"),
         Listing(tuple(checked)),

@@ -9,7 +9,7 @@ from operator import ge
 from typing import Any
 
 from designer.accounts.chain import DatasetTerms
-from designer.accounts.composition.privacy_in_words import privacy_words
+from designer.accounts.composition.privacy_in_words import entity_words, privacy_words
 from designer.accounts.ledger_text import cost_text, left_text
 from designer.accounts.totals import Total
 from designer.base.display import counted
@@ -23,6 +23,7 @@ from designer.publish.sections import open_points, signers
 from designer.tradeoff.costs import Cost
 
 ABOUT = "These are words of the maker, which nobody proves."
+SAME = Fraction(1, 10**6)  # of two exponents, one of a budget in floats and one of its exact value
 LONG = 3000  # characters of a sentence of the guarantee, with all names in it
 UNSAID = "A problem file states publisher, data and period under [about]."
 
@@ -97,15 +98,19 @@ def _gain(evidence: Evidence, contributor: Contributor[Any]) -> Iterator[Headlin
     if least is not None:
         rare = "" if worst.risk.but_for else least[1].but_for
         answer = f"{shift(least[1].exponent)} on the odds where {least[0]}{rare}; at worst {risk_words(worst.risk)}"
-    details = f"At worst: when {_farthest(rows) or worst.change}. {guess_words(worst.risk)}"
+    whose = entity_words(made, evidence.row) or f"At worst: when {_farthest(rows, worst.risk) or worst.change}."
+    details = f"{whose} {guess_words(worst.risk)}"
     yield Headline(question, _capital(answer), details, "budgets", worst.risk.exponent > LARGEST)
 
 
-def _farthest(rows: list[tuple[Meaning, Cost | None]]) -> str:
-    """The change that people can picture with the largest budget of all; empty where a change has none."""
-    budgets = [(meant.budget, meant.change) for meant, _ in rows]
-    known = [(budget, change) for budget, change in budgets if budget is not None]
-    return max(known)[1] if known and len(known) == len(rows) else ""
+def _farthest(rows: list[tuple[Meaning, Cost | None]], worst: Risk) -> str:
+    """The change that people can picture with the largest budget of all; empty where a change has none, or gains more."""
+    known = [(meant.budget, meant.change, cost) for meant, cost in rows if meant.budget is not None]
+    if not known or len(known) < len(rows):
+        return ""
+    _, change, cost = max(known, key=lambda entry: entry[:2])
+    beyond = cost is not None and Risk.of(cost).exponent > worst.exponent * (1 + SAME)
+    return "" if beyond else change
 
 
 def _nearest(near: list[tuple[str, Risk]], worst: Risk) -> tuple[str, Risk] | None:
@@ -170,10 +175,10 @@ def _spent(evidence: Evidence) -> Headline:
     balance = seen.balance
     refused = seen.forecast is not None and seen.forecast.refusal is not None
     answer = f"{cost_text(balance.spent, balance.total)} of {balance.total.to_text()}"
-    left = f"Left: {left_text(balance.total, balance.spent.total)}."
+    left = f"The ledger was found, and its chain was checked. Left: {left_text(balance.total, balance.spent.total)}."
     left += _restated([allowance for _, allowance in balance.history])
     if large := _limits_nothing(balance.total):
-        left += " A total as large as this limits nothing that helps."
+        left += " A total as large as this leaves no meaningful protection."
     if refused:
         left += " One more release of this mechanism would be refused."
     return Headline(question, answer, left, "ledger", alarm=refused or large)
@@ -198,7 +203,7 @@ def _larger(after: Total, before: Total) -> bool:
 
 
 def _limits_nothing(total: Total) -> bool:
-    """Would releases that use all of this total shift odds without a limit that helps?"""
+    """Would releases that use all of this total leave no meaningful protection?"""
     if total.rho is None:
         return Fraction(total.epsilon or 0) > LARGEST
     return Risk.of(Cost.concentrated(Fraction(total.rho))).exponent > LARGEST

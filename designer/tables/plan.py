@@ -39,7 +39,14 @@ from designer.problem.histogram import (
 )
 from designer.relations.records.counting import NO_COUNTS, records_of, require_public
 from designer.relations.records.engines import listed_column, unreadable
-from designer.relations.records.row_unit import RowUnit, left_out_rate, require_there, required_unit, row_unit_of
+from designer.relations.records.row_unit import (
+    RowUnit,
+    guarantee_as_stated,
+    left_out_rate,
+    require_there,
+    required_unit,
+    row_unit_of,
+)
 from designer.relations.records.values import entry
 from designer.sampling.entropy import Entropy, SystemEntropy, simulation_entropy, stamp_of_each
 from designer.tables.answers import TableRelease, TableSimulation
@@ -346,7 +353,7 @@ class TablePlan(FrozenMechanism):
         rest are left out by a rule that looks at the rows of that entity alone. The guarantee of the release states both.
         """
         self.check(data, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
-        row = row_unit_of(unit, entity, rows_per_entity, self.about.records)
+        row = row_unit_of(unit, entity, rows_per_entity, self.about.records).read_from(data)
         stated, exact = self.guarantee_for(row), self._exact(data, row)
         answers = noisy_answers(self.queries, self.noisy, exact, self._release_entropy())
         row = row.with_left_out(_records(data), facts.rate_of_left_out(self))
@@ -558,6 +565,7 @@ def _names(mechanism: TablePlan) -> tuple[str, ...]:
 
 
 # By what the smallest record costs that moves a query, of the query where that is most.
+facts.stated_guarantee.register(TablePlan, guarantee_as_stated)
 facts.rate_of_left_out.register(TablePlan, lambda plan: left_out_rate(float(_stated_budgets(plan)[1].max())))
 
 

@@ -251,6 +251,16 @@ def require_openable(path: str | Path, numbers: Sequence[str] = (), *, whole: Se
     _column_names(path, numbers, whole, delimiter)
 
 
+@hides_data_in_errors
+def has_records(path: str | Path, delimiter: str = ",") -> bool:
+    """Is there a record behind the header? To be asked only where the number of records is public."""
+    if Path(path).suffix == ".csv":
+        return next(batches(Path(path), delimiter, 1), None) is not None
+    from pyarrow import parquet
+
+    return any(parquet.read_metadata(name).num_rows for name in glob(str(path)))
+
+
 def require_table_file(path: str | Path) -> None:
     """Refuse a path whose name, or absence, `open_table` refuses, and a machine without DuckDB; nothing is opened."""
     _require_files(path)

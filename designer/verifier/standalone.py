@@ -2835,8 +2835,8 @@ def check_release(release, spec, made):
     require(digest(own.spec) == digest({"format": spec["format"], "version": 1}), "spec: names another format")
     left, guarantee, every = [], own.guarantee, stated(made)
     if own.rows is not None:
-        row = {"unit": or_null(text), "entity": or_null(text), "rows_per_entity": or_null(whole(1, 1000)), "left_out": integer}
-        row = fields(own.rows, "rows", ("left_out",), **row)
+        row = {"unit": or_null(text), "entity": or_null(text), "rows_per_entity": or_null(whole(1, 1000))}
+        row = fields(own.rows, "rows", ("left_out", "engine"), left_out=integer, engine=text, **row)
         given = {value is None for value in (row.entity, row.rows_per_entity, row.left_out)}
         require(len(given) == 1, "rows: entity, rows_per_entity and left_out go together")
         if row.entity is not None:

@@ -84,7 +84,7 @@ def commands(file: Path, folder: Path) -> list[list[object]]:
     return [
         ["design", file],
         ["compare", file],
-        ["release", file, "--histogram", folder / "table.csv", "--column", "count"],
+        ["release", file, "--histogram", folder / "table.csv", "--column", "count", "--quiet"],
         ["sample", file, "-n", "10"],
         ["verify", file],
         ["report", file],
@@ -354,12 +354,13 @@ def test_unusable_counts_give_one_text(name: str, column: list[str], folder: Pat
     else:
         spec = design(Problem(Workload.prefix(4), metrics.uniform(4, 1.0)), "laplace").mechanism.save(folder / "plain.json")
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    code, out, err = run(capsys, "release", spec, "--histogram", path, *column)
+    code, out, err = run(capsys, "release", spec, "--histogram", path, *column, "--quiet")
     assert (code, out, err) == (2, "", unusable(path))
 
 
 def test_unusable_arrays_give_the_same_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder / "bad.npy"
+    release = ("release", folder / "spec.json", "--histogram", path, "--quiet")
     for array in (
         np.array(["1"] * 4),
         np.array([1j] * 4),
@@ -368,9 +369,9 @@ def test_unusable_arrays_give_the_same_text(folder: Path, capsys: pytest.Capture
         np.full(4, np.nan),
     ):
         np.save(path, array, allow_pickle=True)
-        assert run(capsys, "release", folder / "spec.json", "--histogram", path) == (2, "", unusable(path))
+        assert run(capsys, *release) == (2, "", unusable(path))
     path.write_bytes(b"\x93NUMPY")
-    assert run(capsys, "release", folder / "spec.json", "--histogram", path) == (2, "", unusable(path))
+    assert run(capsys, *release) == (2, "", unusable(path))
 
 
 def test_names_from_files_cannot_write_to_the_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,7 +34,7 @@ def test_a_release_prints_a_table_and_the_saved_one_the_same(tmp_path: Path, cap
     table = out[out.index("town ") : out.index("\nPrivacy:")].strip()
     assert "95 % interval" in table and "standard error" in table and "Law: quantiles of the discrete law" in table
     again = run(capsys, "tables", spec, tmp_path / "r.json")
-    assert table in again and "each interval holds the answer without noise with probability 95 %" in again
+    assert table in again and "each interval would hold the answer without noise in 95 of 100 releases" in again
     together = run(capsys, "tables", spec, tmp_path / "r.json", "--together", "--level", "0.99")
     assert "99 % interval" in together and "together" in together
     found = json.loads(run(capsys, "tables", spec, tmp_path / "r.json", "--json"))["intervals"]

@@ -308,7 +308,7 @@ def test_tables_are_recorded_as_well(folder: Path, capsys: pytest.CaptureFixture
     Path("table.csv").write_text("state,person\nDE,1\nDE,1\nMD,2\n")
     allowed = [part for line in plan.guarantee.unprotected for part in ("--publishes", line)]
     created(capsys, "--rho", "5", *allowed)
-    given = ["release", "plan.json", "--table", "table.csv", "--ledger", "l", "--dataset", "people", "--json"]
+    given = ["release", "plan.json", "--table", "table.csv", "--ledger", "l", "--dataset", "people", "--json", "--quiet"]
     code, out, err = run(capsys, *given, "--entity", "person", "--rows-per-entity", "2")
     assert (code, err) == (0, "") and json.loads(out)["ledger"]["entry"] == 4
     # Two rows, four times 1 / (2 * 2); the number of rows left out takes a twentieth of sqrt(2 rho), as pure noise at most its

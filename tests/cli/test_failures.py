@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     """Exit code and message of a command that fails."""
     capsys.readouterr()
-    code = main(arguments)
+    code = main([*arguments, "--quiet"])
     out, err = capsys.readouterr()
     assert out == "" and err.startswith("dp-designer: ") and len(err) < 2000 and err.count("\n") == 1
     return code, err

@@ -34,7 +34,7 @@ unlisted = "drop"
 marginals = [["emp"], ["age"]]
 [relation]
 metric = "add_remove"
-epsilon = 2000.0
+epsilon = 900.0
 [design]
 family = "laplace"
 """
@@ -46,7 +46,7 @@ unlisted = "drop"
 tables = [["emp"], ["age"]]
 [relation]
 metric = "add_remove"
-mu = 2000.0
+mu = 900.0
 """
 PLAN = """
 kind = "table_plan"
@@ -156,7 +156,7 @@ def test_the_entity_of_the_problem_file_holds_and_is_not_contradicted(tmp_path: 
 
 def test_both_verifiers_accept_a_spec_that_says_how_records_are_read(tmp_path: Path) -> None:
     path = problem(tmp_path, "linear")
-    path.write_text(path.read_text().replace("2000.0", "1.0").replace('unlisted = "drop"', ""))
+    path.write_text(path.read_text().replace("900.0", "1.0").replace('unlisted = "drop"', ""))
     assert main(["design", str(path), "-o", str(tmp_path / "spec.json")]) == 0
     assert main(["verify", str(tmp_path / "spec.json"), "--independent"]) == 0
 

@@ -70,7 +70,7 @@ def test_a_raised_total_is_told_with_its_reason_and_one_that_limits_nothing_is_n
         assert run(capsys, *asked)[0] == 0
         text = words("page.html")
         assert f"epsilon {epsilon} " in text and "the council of 3 May" in text and "stated at first" in text
-        assert ("limits nothing that helps" in text) == missed
+        assert ("leaves no meaningful protection" in text) == missed
     assert "The total was raised 2 times." in text
 
 

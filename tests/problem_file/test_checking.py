@@ -111,8 +111,8 @@ def test_a_plan_is_told_of_groups_numbers_and_bounds(tmp_path: Path) -> None:
         ("sex x place", "rows in none of the listed groups"): 3,
         ("pay", "numbers that cannot be read, which are refused"): 1,
         ("pay", f"missing values{NO_NUMBER}"): 1,
-        ("pay", "numbers below the lower bound 0, clipped to it"): 1,
-        ("pay", "numbers above the upper bound 100, clipped to it"): 1,
+        ("pay", "numbers below the lower bound 0, which count as 0"): 1,
+        ("pay", "numbers above the upper bound 100, which count as 100"): 1,
     }
     assert DataIssue("pay", "numbers that cannot be read, which are refused", 1, (("'99+'", 1),), 5) in report.findings
     pandas = pytest.importorskip("pandas")
@@ -120,7 +120,7 @@ def test_a_plan_is_told_of_groups_numbers_and_bounds(tmp_path: Path) -> None:
     told = found(check_records(read_request(tmp_path / "p.toml"), frame))
     assert told == {  # a missing text meets no condition, so no query by cells asks about the second record
         ("pay", f"missing values{NO_NUMBER}"): 1,
-        ("pay", "numbers above the upper bound 100, clipped to it"): 1,
+        ("pay", "numbers above the upper bound 100, which count as 100"): 1,
     }
 
 
@@ -240,7 +240,7 @@ def test_counts_are_checked_row_by_row(tmp_path: Path, capsys: pytest.CaptureFix
     ]
     (tmp_path / "n.csv").write_text("sex,place,n\nF,DE,1\nF,RI,2\nM,DE,3\n", encoding="utf-8")
     assert main(["check", str(tmp_path / "n.csv"), str(tmp_path / "p.toml"), "--column", "n"]) == 9
-    assert "sex x place: elements without a row; write 0 where there is no record: 1\n    M, RI: 1" in capsys.readouterr().out
+    assert "sex x place: 1 elements without a row; write 0 where there is no record\n    M, RI: 1" in capsys.readouterr().out
     (tmp_path / "n.csv").write_text("sex,place,n\nF,DE,1\nF,RI,2\nM,DE,3\nM,RI,0\n", encoding="utf-8")
     assert check_counts(tmp_path / "p.toml", tmp_path / "n.csv", "n").clean
     (tmp_path / "n.csv").write_bytes("sex,place,n\nF,DE,1\nF,RI,2\nM,DÉ,3\n".encode("latin-1"))

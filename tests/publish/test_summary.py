@@ -147,7 +147,7 @@ def test_every_number_of_a_page_is_of_the_entity_that_the_release_protects(rows:
         promised, gain = lines["What is promised, as epsilon and delta?"], lines["What can the strongest attacker gain?"]
         assert promised.answer.casefold() == words.casefold() and "entity" in change and change in promised.details
         risk = Risk.of(expense_of(made, rows_per_entity=rows).cost)
-        assert gained <= risk.guess and "entity" in gain.details
+        assert gained <= risk.guess and ("entity" in gain.details or "any one who" in gain.details)
         assert (percent(risk.guess) if risk.exponent <= LARGEST else "Nothing that is proven") in gain.details
         assert rows == 1 or gained == 0.5 or Risk.of(expense_of(made).cost).guess < gained
         said = [

@@ -271,7 +271,12 @@ def _of_entity(mechanism: FrozenMechanism, one: Expense, rows: int) -> Expense:
 def cost_of_entity(mechanism: FrozenMechanism, one: Cost, rows: int) -> Cost:
     """What at most so many rows of an entity cost, of which each costs `one`: in the answers, and in the number of rows left
     out, which an entity moves by at most as many."""
-    cost, rate = one.of_group(rows), rate_of_left_out(mechanism)
+    return cost_of_rows(one, rows, rate_of_left_out(mechanism))
+
+
+def cost_of_rows(one: Cost, rows: int, rate: Fraction | None) -> Cost:
+    """The same for a rate of the noise in the number of rows left out; None where that number is public."""
+    cost = one.of_group(rows)
     return cost if rate is None else cost.with_pure(rate * rows)
 
 

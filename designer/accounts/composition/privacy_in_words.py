@@ -5,20 +5,31 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from designer.accounts.composition.cost_record import change_words, cost_of_entity, costliest, moves_of
+from designer.accounts.composition.cost_record import (
+    OF_ENTITIES,
+    change_words,
+    cost_of_entity,
+    cost_of_rows,
+    costliest,
+    moves_of,
+)
 from designer.accounts.composition.terms import largest_budget, protected_by, rule_of
-from designer.base.display import at_most
+from designer.base.display import at_most, counted, printed
 from designer.base.errors import InvalidProblem
-from designer.certificate.frozen import FrozenMechanism
+from designer.certificate.frozen import FrozenMechanism, rate_of_left_out
 from designer.mechanism.composition import Protected
+from designer.problem.reading import UNSAID, Reading
 from designer.problem.relation import RECORDS_PUBLIC
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.presence import Presence
+from designer.relations.records.row_unit import RowUnit, left_out_rate
 from designer.tradeoff.costs import Cost, TotalCost
+from solvers.exact.balls import exp_ball, float_above_real
 from solvers.exact.rational import float_above
 
 LABEL = "Privacy:"
 DELTA = Fraction(1, 10**6)  # at which epsilon is told where a promise has one for every delta
+LARGEST = 20  # an epsilon above which no factor on the odds helps to judge it
 NONE = "no single number"
 BESIDES = "; what is listed as unprotected, or has no budget, has no such limit"
 
@@ -49,12 +60,53 @@ def privacy_words(made: FrozenMechanism, *, rows_per_entity: int | None = None) 
     return _sentence(*told, limitless or bool({*made.guarantee.unprotected} - {RECORDS_PUBLIC}))
 
 
-def asked_line(protected: Protected, notion: str, delta: float | None = None) -> str:
-    """The same line of what a problem asks for, before anything is designed. notion: "pure", "zcdp" or "approximate"."""
-    return f"{LABEL:13}{asked_words(protected, notion, delta)}."
+def spending_words(made: FrozenMechanism, row: RowUnit) -> str:
+    """What one release spends and for whom: `epsilon 5, delta 0, for each household with at most 5 of its rows`.
+
+    row: whose rows count, and how many of them.
+    """
+    try:
+        cost, moves = costliest(made)
+        change = change_words(moves, row.rows_per_entity)
+    except InvalidProblem as refusal:
+        return f"what no single number states: {_reason(refusal)}"
+    if row.rows_per_entity is not None:
+        cost = cost_of_entity(made, cost, row.rows_per_entity)
+        whom = f"each {printed(row.entity)} with at most {counted(row.rows_per_entity, 'row')}"
+    else:
+        whom = "each record" if moves[0] in OF_ENTITIES else f"any change in which {change}"
+    return f"{cost_words(cost)}, for {whom}"
 
 
-def asked_words(protected: Protected, notion: str, delta: float | None = None) -> str:
+def entity_words(made: FrozenMechanism, row: RowUnit) -> str:
+    """What the pure promise of a release says of one entity, in a sentence; empty of any other promise.
+
+    row: whose rows count, and how many of them. That an entity took part is said only where its presence is protected.
+    """
+    if row.rows_per_entity is None:
+        return ""
+    try:
+        cost = cost_of_entity(made, costliest(made)[0], row.rows_per_entity)
+    except InvalidProblem:
+        return ""
+    epsilon = cost.epsilon
+    if epsilon is None or cost.delta or epsilon > LARGEST:
+        return ""
+    whose, rows = f"any one {printed(row.entity)}", f"up to {row.rows_per_entity:,} of its rows"
+    subject = f"What {whose} holds in {rows}"
+    if rate_of_left_out(made) is not None:
+        subject = f"Whether {whose} took part, with {rows},"
+    factor = at_most(float_above_real(lambda: exp_ball(epsilon)))
+    return f"{subject} changes the odds of every output by at most a factor of {factor}."
+
+
+def asked_line(protected: Protected, notion: str, delta: float | None = None, records: Reading = UNSAID) -> str:
+    """The same line of what a problem asks for, before anything is designed. notion: "pure", "zcdp" or "approximate". records:
+    whose they are, as the problem file says."""
+    return f"{LABEL:13}{asked_words(protected, notion, delta, records)}."
+
+
+def asked_words(protected: Protected, notion: str, delta: float | None = None, records: Reading = UNSAID) -> str:
     """The same without its label and its full stop."""
     if not isinstance(protected, Presence) and protected.is_vacuous():
         return f"{NONE}: the relation protects no change at all"
@@ -63,9 +115,16 @@ def asked_words(protected: Protected, notion: str, delta: float | None = None) -
         cost = Cost.concentrated(budget**2 / 2)
     else:
         cost = Cost.pure(budget) if delta is None else Cost(epsilon=budget, delta=Fraction(delta))
+    rows = records.rows_per_entity
+    try:
+        change = change_words(moves_of(protected), rows)
+        if rows is not None:
+            cost = cost_of_rows(cost, rows, left_out_rate(protected.entity_budget(1)) if protected.absence else None)
+    except InvalidProblem as refusal:
+        return f"{NONE}: {_reason(refusal)}"
     public: tuple[str, ...] = () if isinstance(protected, Presence) else protected.unprotected()
     besides = _limitless(protected) or bool({*public} - {RECORDS_PUBLIC})
-    return _sentence(cost_words(cost), change_words(moves_of(protected)), besides)
+    return _sentence(cost_words(cost), change, besides)
 
 
 def _sentence(cost: str, change: str, besides: bool) -> str:

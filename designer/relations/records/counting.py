@@ -16,12 +16,20 @@ from designer.base.checks import column_fault, shown
 from designer.base.errors import InvalidProblem, hides_data_in_errors
 from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame
 from designer.base.labels import Labels, texts_of, values_of
-from designer.certificate.frozen import FrozenMechanism, Released, Takes, rate_of_left_out
+from designer.certificate.frozen import FrozenMechanism, Released, Takes, rate_of_left_out, stated_guarantee
 from designer.certificate.guarantee import Guarantee
 from designer.problem.histogram import REFUSE, Counts, Labelled, Universe, Unlisted, counts
 from designer.problem.relation import Relation
 from designer.relations.records.engines import is_of_spark, octets, require_table_columns, table_of_spark
-from designer.relations.records.row_unit import UNSTATED, RowUnit, left_out_rate, require_there, required_unit, row_unit_of
+from designer.relations.records.row_unit import (
+    UNSTATED,
+    RowUnit,
+    guarantee_as_stated,
+    left_out_rate,
+    require_there,
+    required_unit,
+    row_unit_of,
+)
 from solvers.exact.rational import float_above
 
 # What confidential data are given as: counts, or records. Their type and their names decide, never their shape or an entry.
@@ -159,7 +167,7 @@ class TakesCounts(FrozenMechanism, Generic[R]):
         `intervals(0.95)`, which hold the answers without noise with that probability; `to_frame()`, all of these as a table;
         `guarantee`, what is promised about it. `designer.save_release` writes it to a file. Other kinds use the same names.
         """
-        row = row_unit_of(unit, entity, rows_per_entity, self.about.records)
+        row = row_unit_of(unit, entity, rows_per_entity, self.about.records).read_from(data)
         stated, given = self._given(data, row)
         released = self._release_counts(given)
         if stated is None:
@@ -192,6 +200,9 @@ class TakesCounts(FrozenMechanism, Generic[R]):
         budget = None if most is None else self._entity_budget(most)
         rule = REFUSE if self.universe.keys is None else self.universe.keys.unlisted
         return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else rate_of_left_out(self))
+
+
+stated_guarantee.register(TakesCounts, guarantee_as_stated)
 
 
 @rate_of_left_out.register(TakesCounts)

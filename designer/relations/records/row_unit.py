@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from designer.base.arrays import Immutable
 from designer.base.checks import column_fault, count, shown
-from designer.base.display import counted
+from designer.base.display import counted, printed
 from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_errors
 from designer.base.frames import arrow_of, as_pandas_may_hold, column_names
 from designer.base.json_text import require_keys
@@ -41,6 +41,9 @@ HELD = ("PyArrowTableProxy", "PolarsDataFrameProxy", "PandasDataFrameProxy")  # 
 BY_NAME = ("polars", "datafusion")  # engines that store no tables: their names stand for files, frames and queries
 NO_FRAME = "data in memory that is no data frame but read when asked for, such as files; pass a table of Arrow"
 STORES_NOTHING = "a name on {engine}, which stores no tables and reads files when asked; pass a data frame, or use DuckDB"
+
+
+LOOKED_BEHIND = {"duckdb": not_stored, "pyspark": not_stored_by_spark}  # engines of whose names it is known what they are
 
 
 def broken_by(table: Any) -> str | None:
@@ -129,7 +132,7 @@ def _not_stored(node: Any) -> str | None:
     engine = getattr(node.source, "name", None)
     if engine in BY_NAME:
         return STORES_NOTHING.format(engine=engine)
-    return {"duckdb": not_stored, "pyspark": not_stored_by_spark}.get(str(engine), lambda node: None)(node)
+    return LOOKED_BEHIND.get(str(engine), lambda node: None)(node)
 
 
 def _guessed(node: Any) -> str | None:
@@ -153,9 +156,7 @@ UNREAD_TYPE = (
 ONE_ROW = "A record is one row of one table: what was released from was found to be a row-wise view of it."
 DECLARED = "A row is declared to be one {name} by the caller, and no other row to depend on it, which was not checked."
 SEVERAL = "Whoever is behind several rows loses more than what is stated for one."
-OTHER_ENGINES = (
-    "On engines other than DuckDB and Spark the name of a view passes for that of a table: a record is then a row of the view."
-)
+UNSEEN_VIEWS = "On {engine} the name of a view passes for that of a table: a record is then a row of the view."
 APPEARS = "One entity may appear or disappear with all its rows, whatever the others are."
 CHANGES = "All rows of one entity may change their values together, whatever the others are; how many there are stays as it is."
 ROWS_PUBLIC = "How many rows count, of each entity and in all, is public."
@@ -181,7 +182,8 @@ SHARE = 20  # the count of rows left out costs so small a part of the budget of 
 class RowUnit(Immutable):
     """name: what one row is, declared by the caller. entity,
     rows_per_entity: a column that tells apart whose rows they are, and how many of them count. left_out: of a release, how many
-    rows did not count, at most `rows_per_entity` of each entity, with noise unless that is public.
+    rows did not count, at most `rows_per_entity` of each entity, with noise unless that is public. engine: of a release, one
+    whose names may stand for views, because nothing looks behind them.
 
     Without a name the expression must be a row-wise view of one table.
     Entities are told apart by bytes, whatever the collation of the column.
@@ -191,11 +193,15 @@ class RowUnit(Immutable):
     entity: str | None = None
     rows_per_entity: int | None = None
     left_out: int | None = None
+    engine: str | None = None
     schema: ClassVar[Named] = Named(
         "rows",
         record(
             {"unit": or_null(text()), "entity": or_null(text()), "rows_per_entity": or_null(COUNT)},
-            {"left_out": noted("How many rows did not count, at most `rows_per_entity` of each entity.", whole())},
+            {
+                "left_out": noted("How many rows did not count, at most `rows_per_entity` of each entity.", whole()),
+                "engine": noted("An engine whose names may stand for views; nothing where that was looked at.", text()),
+            },
         ),
     )
 
@@ -230,15 +236,19 @@ class RowUnit(Immutable):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data of a release, of `schema`."""
-        released = {} if self.entity is None else {"left_out": self.left_out}
+        released: dict[str, Any] = {} if self.entity is None else {"left_out": self.left_out}
+        released |= {} if self.engine is None else {"engine": self.engine}
         return {"unit": self.name, "entity": self.entity, "rows_per_entity": self.rows_per_entity, **released}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RowUnit:
         """From plain data; `InvalidSpec` where a key is missing or unknown."""
         released = {"left_out"} if isinstance(data, Mapping) and data.get("entity") is not None else set()
-        require_keys(data, keys(cls.schema) | released, "rows")
-        row = cls(data["unit"], data["entity"], data["rows_per_entity"], data.get("left_out"))
+        named = {"engine"} & set(data) if isinstance(data, Mapping) else set()
+        require_keys(data, keys(cls.schema) | released | named, "rows")
+        row = cls(data["unit"], data["entity"], data["rows_per_entity"], data.get("left_out"), data.get("engine"))
+        if named and not (isinstance(row.engine, str) and row.engine and row.name is None):
+            raise InvalidSpec(f"rows: engine {shown(row.engine)} is no name, or beside a unit; restore it.", value=row.engine)
         if released and row.left_out is None:
             raise InvalidSpec("rows: of entities, without the number of rows that were left out; restore it.")
         return row
@@ -279,6 +289,15 @@ class RowUnit(Immutable):
         if unlisted == REFUSE and table.filter(label_column(table[self.entity]).isnull()).count().to_pyarrow().as_py():
             raise InvalidProblem(NOBODY)
         return bounded
+
+    def read_from(self, table: Any) -> RowUnit:
+        """The same with the engine of an expression where nothing looks behind its names; a declared row needs none."""
+        if self.name is not None or not hasattr(table, "op"):
+            return self
+        import ibis.expr.operations as ops
+
+        sources = {str(getattr(node.source, "name", "")) for node in table.op().find(ops.DatabaseTable)}
+        return replace(self, engine=min(sources - LOOKED_BEHIND.keys())) if sources - LOOKED_BEHIND.keys() else self
 
     def present(self, table: Any, columns: Sequence[str]) -> list[Any]:
         """How the columns of a table are called; what `rows` refuses for its form is refused. Nothing is executed."""
@@ -342,13 +361,17 @@ class RowUnit(Immutable):
         """What a release with this guarantee says of rows that did not count; nothing where all rows count."""
         if self.entity is None or self.rows_per_entity is None:
             return ""
-        told = f"Of each {self.entity!r} at most {counted(self.rows_per_entity, 'row')} counted, drawn at random. {KEPT}"
+        whose = f"at most {counted(self.rows_per_entity, 'row')} of each {printed(self.entity)}"
+        told = f"Counted were the rows that were kept, {whose}, drawn at random; answers and intervals speak of them alone."
         if self.left_out is None:
             return told
         epsilon = guarantee.parameters.get("epsilon_of_rows_left_out")
+        number = counted(max(self.left_out, 0), "row")
+        if epsilon is None:
+            return f"{told} Left out were {number}, counting {whose}."
         # P(|Z| > m) <= exp(-m rate) for every m.
-        margin = "" if epsilon is None else f" +- {math.ceil(math.log(20) * self.rows_per_entity / epsilon):,} (95 %)"
-        return f"{told} Rows that did not count: {self.left_out:,}{margin}, of each at most {self.rows_per_entity} among them."
+        margin = math.ceil(math.log(20) * self.rows_per_entity / epsilon)
+        return f"{told} Left out were about {number} (95 % margin {margin:,}), counting {whose}."
 
     def require_fixed_rows(self, table: Any, attributes: Sequence[str]) -> None:
         """What the protection of attribute values needs: the number of rows is public, and each attribute has columns of its
@@ -378,7 +401,8 @@ class RowUnit(Immutable):
         where an entity may appear or disappear; None where its rows change their values only, and how many count is public.
         """
         row = f"{ONE_ROW if self.name is None else DECLARED.format(name=self.name)} {UNLISTED_WORDS[unlisted]}"
-        notes = ((OTHER_ENGINES,) if self.name is None else ()) + ((SEVERAL,) if self.entity is None else ())
+        views = () if self.engine is None else (UNSEEN_VIEWS.format(engine=self.engine),)
+        notes = views + ((SEVERAL,) if self.entity is None else ())
         guarantee = replace(guarantee, unit=f"{guarantee.unit} {row}", unprotected=(*guarantee.unprotected, *notes))
         if self.entity is None:
             return guarantee
@@ -434,6 +458,18 @@ def row_unit_of(name: str | None, entity: str | None, rows_per_entity: int | Non
     entity, rows_per_entity = entity_of(entity, rows_per_entity, stated)
     silent = name is None and entity is None and rows_per_entity is None
     return UNSTATED if silent else RowUnit(name, entity, rows_per_entity)
+
+
+def row_as_stated(stated: Reading) -> RowUnit:
+    """What one row is where the caller says nothing."""
+    return row_unit_of(None, None, None, stated)
+
+
+def guarantee_as_stated(mechanism: Any) -> Guarantee:
+    """The guarantee of a release from records as the problem file says they are."""
+    row = row_as_stated(mechanism.about.records)
+    guarantee: Guarantee = mechanism.guarantee if row.entity is None else mechanism.guarantee_for(row)
+    return guarantee
 
 
 def require_there(asked: Iterable[str], names: Iterable[Any]) -> None:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,14 +17,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
+from designer import Domain, InvalidProblem, InvalidSpec, Problem, Workload, design, metrics, read_release
 from designer.certificate.frozen import rate_of_left_out
 from designer.cli import main
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
+from designer.files.releases import release_document, sealed
 from designer.problem.histogram import WORDS
 from designer.relations.metrics.presence import Presence
-from designer.relations.records.row_unit import KEPT, ONE_ROW, OTHER_ENGINES, SEVERAL, RowUnit, left_out_rate
+from designer.relations.records.row_unit import KEPT, ONE_ROW, SEVERAL, RowUnit, left_out_rate
 from designer.sampling.entropy import SeededEntropy
 from designer.tables import Condition, Count, CountDistinct, Groups, Measure, PartitionSelection, Sum, TablePlan
 from designer.tables.plan_words import NO_NUMBER
@@ -112,8 +115,30 @@ def test_row_wise_views_of_one_table_are_released(name: str, database: Any) -> N
     table = ROW_WISE[name](database.table("people"))
     for release, stated in ((PLAN.release(table), PLAN.guarantee), (PRESENCE.release(table), PRESENCE.guarantee)):
         assert release.guarantee.unit.removesuffix(f" {NO_NUMBER}") == f"{stated.unit} {ONE_ROW} {WORDS['refuse']}"
-        assert release.guarantee.unprotected == (*stated.unprotected, OTHER_ENGINES, SEVERAL)
+        assert release.guarantee.unprotected == (*stated.unprotected, SEVERAL)
         assert release.guarantee.parameters == stated.parameters and release.fingerprint == stated.fingerprint
+
+
+def test_an_engine_whose_names_nobody_looks_behind_is_named_in_the_guarantee(tmp_path: Path) -> None:
+    """And nothing is said of engines where that is looked at, or of data at hand; the note survives the file."""
+    file = tmp_path / "people.sqlite"
+    with closing(sqlite3.connect(file)) as made, made:
+        made.execute("CREATE TABLE people (sex INTEGER)")
+        made.execute("INSERT INTO people VALUES (1), (2)")
+    domain = Domain.of({"sex": [1, 2]})
+    mechanism = design(Problem(Workload.identity(domain), metrics.add_remove(2, 1.0)), "laplace").mechanism
+    held = mechanism.release({"sex": [1, 2]})
+    seen = mechanism.release(ibis.sqlite.connect(file).table("people"))
+    assert held.row is not None and held.row.engine is None and held.guarantee.unprotected == (SEVERAL,)
+    assert (
+        seen.row is not None and seen.row.engine == "sqlite" and "On sqlite the name of a view" in seen.guarantee.unprotected[0]
+    )
+    document = release_document(mechanism, seen)
+    assert read_release(mechanism, document).guarantee == seen.guarantee
+    for changed in ({"engine": "duckdb"}, {"engine": None}, {}):
+        rows = {key: value for key, value in document["rows"].items() if key != "engine"} | changed
+        with pytest.raises(InvalidSpec):
+            read_release(mechanism, sealed({**document, "rows": rows}))
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -337,13 +362,14 @@ def test_a_release_says_how_many_rows_were_left_out_and_what_that_costs() -> Non
         assert rate == rate_of_left_out(made) == Fraction(1, math.ceil(20 / budget))
         assert released.guarantee.parameters["epsilon_of_rows_left_out"] == float(2 * rate)
         words = released.row.left_out_words(released.guarantee)
-        assert f"{released.row.left_out:,} +- {math.ceil(math.log(20) / rate):,} (95 %)" in words and KEPT in words
+        number = max(released.row.left_out, 0)
+        assert f"about {number:,} row" in words and f"(95 % margin {math.ceil(math.log(20) / rate):,})" in words
         assert KEPT in released.guarantee.mechanism and str(1 / rate) in released.guarantee.mechanism
         assert abs(released.row.left_out - 80) < 40 / rate  # but with probability exp(-40)
         assert "of the rows that were kept of each 'person'" in released.answer_tables()[0].intervals().law
     changed = ATTRIBUTES.release(table, entity="person", rows_per_entity=2)
     assert changed.row.left_out == 80 and "epsilon_of_rows_left_out" not in changed.guarantee.parameters
-    assert "Rows that did not count: 80, of each" in changed.row.left_out_words(changed.guarantee)
+    assert "Left out were 80 rows, counting at most 2 rows of each person" in changed.row.left_out_words(changed.guarantee)
 
 
 def test_the_guarantee_of_an_entity_states_its_loss() -> None:
