@@ -41,4 +41,10 @@ def test_a_wheel_holds_them(monkeypatch: pytest.MonkeyPatch) -> None:
     command = setuptools.Distribution({"packages": packages, "package_data": table["package-data"]}).get_command_obj("build_py")
     command.ensure_finalized()
     shipped = {f"{package.replace('.', '/')}/{name}" for package, _, _, names in command.data_files for name in names}
-    assert {f"designer/{name}" for name in documents()} | {"designer/py.typed", "solvers/py.typed"} <= shipped
+    data = {
+        str(path.relative_to(ROOT))
+        for package in ("designer", "solvers")
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    }
+    assert len(data) > 20 and {f"designer/{name}" for name in documents()} | data <= shipped
