@@ -114,6 +114,7 @@ LARGEST_GAUSSIAN_SPREAD = 2**108  # variance times cells cubed: 64 deviations of
 MOST_CHAIN_STEPS = 100_000  # steps in which coupled Markov chains meet, and pairs of them; each draw takes so many steps
 MOST_CHAIN_WORK = 12_000_000  # steps of single chains that an assessment takes, at every load: about ten seconds
 MOST_LATTICE_RANK = 1000  # rank of a lattice whose basis is reduced: a minute
+MOST_LISTED_LATTICE_ELEMENTS = 400  # elements of a lattice whose short vectors a limit lists; no work ends that: 5 s
 
 # Products and marginals
 MOST_SUBSET_PAIRS = 2**25  # pairs of a requested marginal and a subset of it; all of up to 3 of 100 attributes: 1.3 million

@@ -511,7 +511,7 @@ def best_of_all(
     """
     begun = time.perf_counter()
     named = ways[0].family.name if ways else ""
-    race = _Race(problem, WorkBudget(problem, units_of(effort), cap_of(seconds), any_size=bool(named)), named)
+    race = _Race(problem, WorkBudget(problem, units_of(effort), cap_of(seconds), gap=not named, any_size=bool(named)), named)
     given: Settings = {"effort": effort, "solver": solver, "solver_options": solver_options}
     own = make or (lambda way: _of_one_way(problem, way.family, way.options, seconds=None, **given))
     if ways is not None:

@@ -20,7 +20,7 @@ from designer.certificate.implicit_rows import is_described
 from designer.certificate.norms import Norm, weighted_l1
 from designer.certificate.sensitivity import Pairs, SensitivitySet
 from designer.designing.measured import Coordinates
-from designer.limits import MOST_REPAIR_NUMBERS, MOST_REPAIR_PAIRS
+from designer.limits import MOST_LISTED_LATTICE_ELEMENTS, MOST_REPAIR_NUMBERS, MOST_REPAIR_PAIRS
 from designer.mechanism.additive import AdditiveMechanism, measured_matrix
 from designer.mechanism.interface import Falloff
 from designer.mechanism.noise import Grid, coarsest_exponent
@@ -232,7 +232,9 @@ MOST_CHANGES = 500_000
 
 def changes_of_few_records(relation: InvariantDistance) -> InvariantChanges | None:
     """The changes of as few records as reach every direction that the statistics leave open, all with the budget of one unit of
-    distance; None where they are many."""
+    distance; None where they are many, or where to find them takes long."""
+    if relation.size > MOST_LISTED_LATTICE_ELEMENTS:
+        return None
     for adjacency in range(1, MOST_RECORDS + 1):
         near = InvariantChanges(relation.invariant, adjacency, relation.epsilon)
         try:

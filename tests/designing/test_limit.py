@@ -269,3 +269,10 @@ def test_the_rounding_allowance_is_far_below_any_gap() -> None:
         for share, most in ((np.pi / 10, 1e-10), (0.3, 5e-10)):  # without a unit, and in tenths
             made = design(Problem(Workload([[1.0, share, 0], [0.7 + share, 2, 5]]), relation), "laplace")
             assert 0 <= freezing.rounding_of(made.problem, made.mechanism, on_grid=True) < most * made.loss
+
+
+def test_no_limit_lists_the_short_vectors_of_large_lattices() -> None:
+    """To reduce a basis of 1,728 vectors takes hours, and no unit of work ends it."""
+    relation = invariants.margins((13, 13, 13), [(0, 1), (1, 2), (0, 2)]).protect(0.5, per_distance="l2")
+    assert freezing.changes_of_few_records(relation) is None
+    assert limit(Problem(Workload(np.eye(1, 2197)), relation, "zcdp")) is None
