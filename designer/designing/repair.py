@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -332,6 +333,9 @@ def _slack(relation: Relation, answers: Floats) -> Floats:
 # Atoms: elements that no query tells apart are one element, and what binds two atoms is the least budget between them.
 
 
+_changes_known: WeakKeyDictionary[Problem, Changes] = WeakKeyDictionary()
+
+
 @dataclass(frozen=True, eq=False)
 class Atoms:
     """first: (C,) one element of each atom, in their order. label: (N,) the atom of each element."""
@@ -362,8 +366,14 @@ class Atoms:
 
     @cached_property
     def changes(self) -> Changes:
-        """The protected changes of the counts of the atoms, each once, with its least budget; `DesignFailed` where there are
-        too many to look at, and where a budget of 0 binds elements that the queries tell apart."""
+        """The protected changes of the counts of the atoms, each once, with its least budget, found once for a problem;
+        `DesignFailed` where there are too many to look at, and where a budget of 0 binds elements that the queries tell
+        apart."""
+        if self.problem not in _changes_known:
+            _changes_known[self.problem] = self._written_out()
+        return _changes_known[self.problem]
+
+    def _written_out(self) -> Changes:
         relation = self.problem.relation
         if (pairs := relation.pair_count()) > MOST_REPAIR_PAIRS:
             raise DesignFailed(
@@ -428,7 +438,7 @@ def _least(rows: Floats, budgets: Floats) -> tuple[Floats, Floats]:
     if not len(rows):
         return rows, budgets
     signed = rows * np.sign(rows[np.arange(len(rows)), (rows != 0).argmax(axis=1)])[:, None]
-    kinds, place = np.unique(signed, axis=0, return_inverse=True)
-    least = np.full(len(kinds), np.inf)
-    np.minimum.at(least, np.ravel(place), budgets)
-    return kinds, least
+    order = np.lexsort(signed.T[::-1])
+    signed = signed[order]
+    first = np.flatnonzero(np.append(True, (signed[1:] != signed[:-1]).any(axis=1)))
+    return signed[first], np.minimum.reduceat(budgets[order], first)

@@ -11,10 +11,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from designer.base.arrays import frozen
 from designer.base.checks import assign, names, shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import NAMES, of_kind
@@ -66,10 +68,10 @@ class RowGroups(Relation):
     def size(self) -> int:
         return int(self.starts[-1])
 
-    @property
+    @cached_property
     def starts(self) -> Indices:
         """The first element of each group, and the number of elements at the end."""
-        return np.cumsum([0, *(part.size for part in self.parts)], dtype=np.intp)
+        return frozen(np.cumsum([0, *(part.size for part in self.parts)], dtype=np.intp))
 
     def blocks(self) -> Iterator[Block]:
         for part, start in zip(self.parts, self.starts, strict=False):

@@ -217,6 +217,15 @@ class Changes:
 
     def span(self) -> Array:
         """Orthonormal basis (N, r) of the span of all changes: what no budget reaches needs no noise."""
+        return self._span
+
+    @cached_property
+    def _span(self) -> Array:
+        found = self._eigenvectors()
+        found.setflags(write=False)
+        return found
+
+    def _eigenvectors(self) -> Array:
         if (alone := self.unit_budgets()) is not None:
             return np.ascontiguousarray(np.eye(self.size)[:, np.isfinite(alone)])
         scaled = self.matrix * (1.0 / np.sqrt(np.maximum(self.matrix.power(2).sum(axis=0), 1e-300)))

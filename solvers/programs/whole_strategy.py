@@ -163,6 +163,19 @@ def steps_of(rows: Array, changes: Changes) -> Array:
     return found
 
 
+def _row_space(rows: Array) -> Array | None:
+    """An orthonormal basis of what rows (p, s) span, (s, r), from the smaller of their Gram matrices; None where they span
+    all."""
+    few = len(rows) < rows.shape[1]
+    gram = rows @ rows.T if few else rows.T @ rows
+    values = np.linalg.eigvalsh(gram)
+    if not few and values.min(initial=1.0) > 1e-10 * values.max(initial=1e-300):
+        return None
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > 1e-10 * values.max(initial=1e-300)
+    return np.asarray(rows.T @ (vectors[:, kept] / np.sqrt(values[kept])) if few else vectors[:, kept])
+
+
 class RowSet:
     """Rows with what a descent needs of them: how they lie in the span, and how much each change moves them."""
 
@@ -176,12 +189,12 @@ class RowSet:
         self._by_change: Any = self.lengths.toarray() if np.prod(self.lengths.shape) <= WRITTEN else self.lengths
         self._by_row: Any = self._by_change.T if np.prod(self.lengths.shape) <= WRITTEN else self.lengths.T.tocsr()
         along = rows @ asked.span
-        values, vectors = np.linalg.eigh(along.T @ along)
-        basis = vectors[:, values > 1e-10 * values.max(initial=1e-300)]
-        self.basis = asked.span @ basis
-        self.along, self.wanted = along @ basis, asked.wanted @ basis
-        off = np.abs(self.wanted @ basis.T - asked.wanted).max(initial=0.0)
-        self.complete = off <= 1e-7 * max(np.abs(asked.wanted).max(initial=0.0), 1e-300)
+        basis = _row_space(along)
+        self.basis, self.along, self.wanted, self.complete = asked.span, along, asked.wanted, True
+        if basis is not None:
+            self.basis, self.along, self.wanted = asked.span @ basis, along @ basis, asked.wanted @ basis
+            off = np.abs(self.wanted @ basis.T - asked.wanted).max(initial=0.0)
+            self.complete = off <= 1e-7 * max(np.abs(asked.wanted).max(initial=0.0), 1e-300)
         weighted = np.sqrt(asked.costs)[:, None] * self.wanted
         self.root = np.asarray(np.linalg.qr(weighted, mode="r"))  # of `sum_k v_k q_k' q_k`
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from designer import Design, DesignFailed, InvalidProblem, Problem, Workload, de
 from designer.certificate.frozen import summary_lines
 from designer.designing.repair import Atoms
 from designer.mechanism.additive import AdditiveMechanism, measured_matrix
+from designer.relations.row_groups import RowGroups
 from designer.sampling.entropy import SeededEntropy
 from designer.verifier import standalone
 from solvers.programs.changes import Changes
@@ -193,6 +195,26 @@ def test_the_gradient_is_that_of_differences(loss: Any) -> None:
 def test_the_precision_is_one_over_the_variance_of_the_geometric_law(rate: float, step: float) -> None:
     found = precision(np.array([rate]), np.array([step]))[0][0]
     assert 1 / found == pytest.approx(step**2 * variance(rate * step), rel=1e-9)
+
+
+def test_changes_of_several_records_stand_once_with_their_least_budget() -> None:
+    groups = RowGroups((metrics.uniform(4, 1.0), metrics.uniform(3, 0.3), metrics.uniform(3, 0.25)), ("a", "b", "c"))
+    queries = np.zeros((2, 10))
+    queries[0, :4], queries[0, 7:], queries[1, 4:7] = [0, 1, 2, 4], [0, 1, 2], [0, 0, 1]
+    problem = Problem(Workload(queries), groups)
+    atoms, least = Atoms.of(problem), dict[tuple[float, ...], float]()
+    for start, part in zip(groups.starts, groups.parts, strict=False):
+        for i, j in itertools.permutations(range(part.size), 2):
+            told = np.zeros(len(atoms))
+            np.add.at(told, atoms.label[[start + i, start + j]], [1.0, -1.0])
+            if told.any():
+                known = least.get(tuple(told), math.inf)
+                least[tuple(told)] = min(known, float(part.exact_budget(i, j) or math.inf))
+    changes = atoms.changes
+    moves = changes.matrix.toarray().T
+    assert changes.count == len({tuple(move) for move in (*moves, *-moves)}) / 2 == len(least) / 2
+    assert [least[tuple(move)] for move in moves] == pytest.approx(changes.budget.tolist())
+    assert Atoms.of(problem).changes is changes  # found once for a problem
 
 
 def test_atoms_are_bound_by_the_least_budget_between_their_elements() -> None:

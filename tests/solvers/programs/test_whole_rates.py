@@ -56,3 +56,21 @@ def test_the_smooth_loss_of_blocks_has_the_derivative_of_differences(loss: Loss,
     assert slopes == pytest.approx(differences(lambda at: blocks.smooth(at, 8.0)[0], theta), abs=1e-6)
     exact = np.log(blocks.loss(spread_out(theta, LOADS, LOADS.T, 8.0)[0]))
     assert exact - 1e-12 <= value <= exact + (np.log(3) / 8 if loss == "max" else 1e-12)
+
+
+@pytest.mark.parametrize("rows", [RANDOM.integers(-2, 3, (3, 6)), np.vstack([np.eye(6), np.ones((2, 6))])], ids=["few", "all"])
+def test_variances_of_rows_are_those_of_their_inverse(rows: Array) -> None:
+    workload = RANDOM.integers(-2, 3, (4, len(rows))) @ rows / 2.0
+    changes = Changes(csr_array(np.eye(6)), np.ones(6))
+    candidates, weights = RowSet(RateProblem(workload, np.ones(4), "squared", changes), rows, "rows"), np.full(len(rows), 0.3)
+    laplace = np.diag(2 * candidates.steps**2 / (4 * np.sinh(weights * candidates.steps / 2) ** 2))
+    wanted = np.diag(workload @ np.linalg.pinv(rows.T @ np.linalg.inv(laplace) @ rows) @ workload.T)
+    assert candidates.complete
+    assert candidates.variances(weights) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_rows_that_leave_an_answer_open_are_not_complete() -> None:
+    changes = Changes(csr_array(np.eye(4)), np.ones(4))
+    asked = RateProblem(np.eye(4)[:2], np.ones(2), "squared", changes)
+    assert RowSet(asked, np.eye(4)[:2], "rows").complete
+    assert not RowSet(asked, np.eye(4)[1:], "rows").complete
