@@ -20,6 +20,7 @@ from designer.designing.rescale import stretched, stretches
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.bounds import cell
 from designer.mechanism.interface import CONFIDENCE, Mechanism, reach_of_answers
+from designer.problem.compressed_rows import difference, rows_of
 from designer.problem.targets import Target, Targets
 from designer.problem.workload import Workload
 from designer.relations.delta_lengths import with_budgets_times
@@ -74,8 +75,8 @@ def largest_biases(mechanism: Mechanism, problem: Problem) -> Floats:
     """Of every answer the largest bias over histograms of the public number of records, (K,); 0 where it is not public."""
     if problem.records is None:
         return np.zeros(len(mechanism.workload.queries))
-    off = np.abs(mechanism.effective - problem.workload.dense())
-    return np.asarray(problem.records * off.max(axis=1))
+    off = difference(mechanism.effective, problem.workload.matrix)
+    return np.asarray(problem.records * (off.max(axis=1) if isinstance(off, np.ndarray) else off.max(axis=1).toarray().ravel()))
 
 
 def standing_words(mechanism: Mechanism, targets: Sequence[Target]) -> list[str]:
@@ -264,8 +265,10 @@ def _lower_bound(
     there = problem_at(bracket.met if fine else bracket.missed, problem)
     aimed = towards(there, targets, mechanism)
     places = [target.place for target in asked]
-    names = [problem.workload.queries[place] for place in places]
-    workload = Workload(problem.workload.dense()[places], names, problem.workload.elements, problem.workload.keys)
+    workload = problem.workload
+    if part:
+        names = [workload.queries[place] for place in places]
+        workload = Workload(rows_of(workload.matrix, places), names, workload.elements, workload.keys)
     try:
         claim = make(replace(aimed, workload=workload, weights=np.asarray(aimed.costs)[places], loss="max")).optimality
     except DesignFailed:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array, eye_array
 
 from designer import (
     Design,
@@ -403,3 +404,13 @@ def test_the_options_of_the_file_stay_with_its_family(tmp_path: Path, capsys: py
         said.append(capsys.readouterr().out.splitlines()[2])
     assert said[0] == said[1] and said[0].startswith("Least factor: ")
     assert main(["design", str(path), "--family", "lattice_laplace", "-o", str(tmp_path / "m.json")]) in (0, 3)
+
+
+@pytest.mark.parametrize("asked", ["all", "one"])
+def test_a_histogram_that_is_never_written_out_has_the_least_budget_of_one_count(asked: str) -> None:
+    cells = csr_array(eye_array(20_000))
+    problem = Problem(Workload(cells), metrics.add_remove(20_000, 1.0))
+    targets = Targets(standard_error=5.0 if asked == "all" else {problem.workload.queries[7]: 5.0})
+    found = least_budget(problem, targets, "laplace", curve=1)
+    certified(found, problem, targets)
+    assert found.missed_at < 2 * math.asinh(1 / (5 * math.sqrt(2))) <= found.factor * (1 + 1e-9)
