@@ -250,3 +250,19 @@ def test_margins_of_sums_on_a_grid_that_is_far_coarser_than_the_noise() -> None:
     relation, grid = metrics.add_remove(2, 1000.0), Grid((0,) * 4)
     made = AdditiveMechanism("custom", Workload(cells), relation, weighted_l1(weights), grid, reconstruction=back)
     assert made.margins(0.95).tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize("budget", [1.0, 0.3, 6.0])
+def test_margins_of_whole_sums_of_few_counts_are_those_of_the_convolved_law_and_need_no_draws(budget: float) -> None:
+    queries = np.vstack([np.eye(6), np.tril(np.ones((6, 6)))])
+    made = design(Problem(Workload(queries), metrics.add_remove(6, budget)), "strategy_geometric", search=False).mechanism
+    margins, law = reach_of_answers(made, 0.95, False)
+    rows = np.rint(made.noise.rows(made.reconstruction) * made.noise.steps[made.noise.heard]).astype(int)
+    assert (abs(rows).sum(axis=1) == queries.sum(axis=1)).all() and "draws" not in law
+    (rate,) = set((made.norm.map * made.noise.steps)[made.noise.heard].tolist())
+    single = np.exp(-rate * np.abs(np.arange(-400, 401)))
+    for row, margin in zip(rows, margins, strict=True):
+        masses = np.ones(1)
+        for _ in range(abs(row).sum()):
+            masses = np.convolve(masses, single / single.sum())
+        assert margin == summed(dict(enumerate(masses.tolist(), -(len(masses) // 2))), 0.05)
