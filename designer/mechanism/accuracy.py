@@ -200,7 +200,7 @@ def _signed_reaches(mechanism: AdditiveLaw, rows: Floats) -> Floats:
 
 SERIES, MOST_SERIES = 2**10, 5 * 10**7  # terms of the characteristic function of a sum: about 3 s
 MOST_SUMMED = 6000  # terms of sums whose discrete laws are convolved: about 3 s
-FEW_TERMS = 80  # of a sum: rounding them up adds 2 % of what Chernoff's bound says at most
+FEW_TERMS = 80  # of a sum: rounding them up adds at most 2 % of what Chernoff's bound says
 MOST_TERMS = 10**9  # of characteristic functions of sums: about 5 s
 MOST_FACTORS = 2 * 10**8  # complex numbers in the characteristic functions of a gauge: about 5 s
 ROUGH = 1e-6  # of the tail of a gauge: a tenth of the terms

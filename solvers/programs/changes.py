@@ -221,18 +221,17 @@ class Changes:
 
     @cached_property
     def _span(self) -> Array:
-        found = self._eigenvectors()
+        if (alone := self.unit_budgets()) is not None:
+            found = np.eye(self.size)[:, np.isfinite(alone)]
+        else:
+            scaled = self.matrix * (1.0 / np.sqrt(np.maximum(self.matrix.power(2).sum(axis=0), 1e-300)))
+            values, vectors = np.linalg.eigh((scaled @ scaled.T).toarray())
+            # Integer changes of N <= 1000 points have eigenvalues of at least about 1/N^2 (a path graph) or exactly 0.
+            kept = values > 1e-10 * max(values.max(initial=0.0), 1e-300)
+            found = np.eye(self.size) if kept.all() else vectors[:, kept]
+        found = np.ascontiguousarray(found)
         found.setflags(write=False)
         return found
-
-    def _eigenvectors(self) -> Array:
-        if (alone := self.unit_budgets()) is not None:
-            return np.ascontiguousarray(np.eye(self.size)[:, np.isfinite(alone)])
-        scaled = self.matrix * (1.0 / np.sqrt(np.maximum(self.matrix.power(2).sum(axis=0), 1e-300)))
-        values, vectors = np.linalg.eigh((scaled @ scaled.T).toarray())
-        # Integer changes of N <= 1000 points have eigenvalues of at least about 1/N^2 (a path graph) or exactly 0.
-        kept = values > 1e-10 * max(values.max(initial=0.0), 1e-300)
-        return np.eye(self.size) if kept.all() else np.ascontiguousarray(vectors[:, kept])
 
 
 @dataclass
