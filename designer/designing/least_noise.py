@@ -12,6 +12,7 @@ one count among a public number of records the least of unbiased mechanisms is k
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -42,12 +43,15 @@ THEOREMS = {
     "Hammersley-Chapman-Robbins": "divergences bound every direction (docs/theory/ellipsoid.md, section 7)",
 }
 CUT = f"geometric noise that is cut to the counts from 0 to {{}} attains it ({PAGE}, section 11)"
+LOOSE = "Part of the distance is the limit's own: at ε = 1 a total and its two cells provably need 5 % more than it says."
 # Losses are sums of thousands of positive floats, such as the moments of lattice noise.
 LOSS_ROUNDING = 1e-9
 # Six standard errors of a mean of squares whose kurtosis is 25; over this many draws, its root is a part of the loss.
 SIMULATED = 36 * 25.0
 # Noise in answers that were rounded to a grid, which may move a little less than the answers that were asked.
 ON_GRID = 1 - 1e-6
+# Multipliers for nested counts this near to what they reach: the bound is off by the square of what they are off.
+ROUGH = 1e-4
 # A second or two of linear programs.
 PROGRAM_ROWS = 150_000
 
@@ -73,6 +77,7 @@ class Limit:
     every_mechanism: bool
     unbiased: float | None
     cut: int | None = None
+    tree: bool = False
 
     @property
     def reason(self) -> str:
@@ -86,7 +91,7 @@ class Limit:
         additive = (
             f"No noise added to the answers with this guarantee loses less, at any number of records{few}; biased designs may."
         )
-        return (additive, self._others(), *self._fair())
+        return (additive, self._others(), *self._fair(), *([LOOSE] if self.tree else []))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for readers of JSON."""
@@ -134,6 +139,8 @@ def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS, c
         return None
     if isinstance(problem.relation, ByLength) and not problem.relation.listed:
         return None
+    if _is_tree(problem):
+        return None if closed else _limit_of_tree(problem, tolerance)
     if is_described(problem.workload, problem.relation):
         return None
     if isinstance(problem.relation, InvariantDistance):
@@ -207,6 +214,44 @@ def _limit_per_distance(problem: Problem, relation: InvariantDistance, tolerance
     return found and replace(found, unbiased=None)
 
 
+def _is_tree(problem: Problem) -> bool:
+    """Whether many nested counts are asked for, and single records appear with one pure budget."""
+    from designer.designing.hierarchy import has_best_tree
+
+    simple = problem.relation.simple
+    if simple is None or simple.change is not None or len(simple.appear) != 1:
+        return False
+    return problem.notion == "pure" and problem.loss == "squared" and simple.appear[0] > 0 and has_best_tree(problem)
+
+
+def _limit_of_tree(problem: Problem, tolerance: float) -> Limit | None:
+    everyone, each = problem.records is None, records_for_each_change(problem.relation)
+    if not everyone and problem.records < each:  # type: ignore[operator]
+        return None
+    least = records_for_every_change(problem.relation)
+    found = _once(problem, tolerance, lambda: _nested(problem, tolerance))
+    unbiased = found.value / 2 if everyone or problem.records >= least else None  # type: ignore[operator]
+    return Limit(found.value, found.gap, each, least, found.theorem, everyone, unbiased, tree=True)
+
+
+def _nested(problem: Problem, tolerance: float) -> _Bound:
+    """`_joint` of nested counts, in passes over the nodes."""
+    from designer.designing.hierarchy import own_tree
+    from solvers.programs.nested_counts import tree_bound
+    from solvers.programs.trees import with_equal_leaves_merged
+
+    counts, simple = own_tree(problem), problem.relation.simple
+    assert counts is not None and simple is not None
+    costs = counts.node_costs(problem.costs)
+    tree, place = with_equal_leaves_merged(counts.tree, costs)
+    weights = np.zeros(len(tree.parent))
+    weights[place] = costs
+    found = tree_bound(tree, weights, max(tolerance, ROUGH))
+    root = float(root_of_divergence(np.array([float(simple.appear[0])]), "pure")[0])
+    value = 2 * (found.value / root) / root * (1 - (len(costs) + 8) * 2.0**-52)
+    return _Bound(value, max(0.0, 1 - found.value / found.reached), "T3", problem.costs)
+
+
 def _limit_of(
     problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs | None, tolerance: float, rows: int
 ) -> Limit | None:
@@ -218,7 +263,9 @@ def _limit_of(
         return None
     least = records_for_every_change(problem.relation)
     closed = _is_closed(problem, pairs)
-    first = _alone(problem, pairs) if closed else _together_once(problem, coordinates, pairs, tolerance)
+    first = (
+        _alone(problem, pairs) if closed else _once(problem, tolerance, lambda: _joint(problem, coordinates, pairs, tolerance))
+    )
     found = _sharpened(problem, pairs, first, rows) if first.theorem in ("T2", "T3") else first
     if (cut := _records_of_one_count(problem, pairs)) is not None:
         unbiased = first.value * _part_of_cut_noise(cut, float(pairs.budgets.min()))
@@ -303,13 +350,13 @@ def _alone(problem: Problem, pairs: ProtectedPairs) -> _Bound:
 _together_known: WeakKeyDictionary[Problem, dict[float, _Bound]] = WeakKeyDictionary()
 
 
-def _together_once(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, tolerance: float) -> _Bound:
-    """`_joint`, once for a problem and a tolerance: "auto" asks for it before and with linear programs, and so does what it
-    designs. What was cut off is not kept."""
+def _once(problem: Problem, tolerance: float, joint: Callable[[], _Bound]) -> _Bound:
+    """What `joint` finds, once for a problem and a tolerance: "auto" asks for it before and with linear programs, and so does
+    what it designs. What was cut off is not kept."""
     known = _together_known.setdefault(problem, {})
     if tolerance not in known:
         with within() as budget:
-            found = _joint(problem, coordinates, pairs, tolerance)
+            found = joint()
         if budget.cut:
             return found
         known[tolerance] = found

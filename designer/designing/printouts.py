@@ -28,7 +28,7 @@ from designer.designing.auto import is_unfinished, remedy_for, said_once
 from designer.designing.design_result import Design
 from designer.designing.factor_search import standing_words, worst_of
 from designer.designing.least import LeastBudget
-from designer.designing.least_noise import Limit
+from designer.designing.least_noise import LOOSE, Limit
 from designer.mechanism.caution_lines import cautions
 from designer.mechanism.interface import Mechanism, design_lines
 from designer.relations.problem import Problem
@@ -83,6 +83,7 @@ def design_in_brief(title: str, made: Design[Mechanism]) -> str:
         share, few = share_at_least(made.efficiency), made.limit.least_records
         where = f", from {few} records on" if few > 1 else ""
         lines.append(f"Efficiency:  {share}: no additive noise with this guarantee has less than {share} of this loss{where}")
+        lines += [f"             {LOOSE}"] * made.limit.tree
     return "\n".join([*lines, *_target_lines(mechanism, FEW), *_cut_lines(made.cut), *_unfinished_lines(mechanism)])
 
 

@@ -11,6 +11,8 @@ from designer.base.errors import DesignFailed
 from designer.base.json_text import readable_text
 from designer.certificate.frozen import to_spec
 from designer.designing import hierarchy
+from designer.designing.least_noise import LOOSE, limit
+from designer.designing.printouts import design_in_brief, design_summary
 from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.problem.compressed_rows import written_out
 
@@ -27,6 +29,40 @@ def test_nested_counts_have_the_error_that_was_worked_out_and_agree() -> None:
     assert made.loss == pytest.approx(222.808975, rel=1e-8) and made.mechanism.privacy.ratio <= 1
     answers = made.mechanism.release(np.arange(47)).answers
     assert answers[0] == pytest.approx(answers[1:4].sum()) and answers[3] == pytest.approx(answers[11:].sum())
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_the_limit_of_nested_counts_is_that_of_the_general_program(monkeypatch: pytest.MonkeyPatch, epsilon: float) -> None:
+    """Of a tree with multiples, a count that is asked twice, weights, and elements that nobody asks about."""
+    rng = np.random.default_rng(3)
+    rows = np.hstack([np.vstack([GROUPS[rng.permutation(51)], 2 * GROUPS[2:3]]), np.zeros((52, 2))])
+    problem = Problem(Workload(rows), metrics.add_remove(49, epsilon), weights=rng.integers(1, 5, 52).astype(float))
+    general = limit(problem, rows=0)
+    monkeypatch.setattr(hierarchy, "SMALL", 0)
+    found = limit(Problem(problem.workload, problem.relation, weights=problem.weights), rows=0)
+    assert general is not None and found is not None and found.tree and not general.tree
+    assert found.value == pytest.approx(general.value, rel=2e-6)
+    assert found.value <= general.value / (1 - general.gap) * (1 + 1e-9), "at most the optimum"
+    assert (found.records, found.least_records, found.theorem) == (general.records, general.least_records, general.theorem)
+    assert found.unbiased == pytest.approx(general.unbiased, rel=2e-6)
+
+
+def test_a_large_tree_says_how_far_the_best_is_at_most_and_that_small_ones_show_the_limit_to_be_loose() -> None:
+    """Ten groups of 100 cells, which are not written out: 1.659 times the limit."""
+    cells = csr_array(np.eye(1000))
+    rows = vstack([csr_array(np.ones((1, 1000))), csr_array(np.kron(np.eye(10), np.ones(100))), cells])
+    made = design(counts(rows.tocsr()))
+    assert made.limit is not None and made.limit.value == pytest.approx(2283.59, rel=2e-6)
+    assert made.efficiency is not None and 1 / made.efficiency == pytest.approx(1.659, abs=5e-4)
+    assert LOOSE in design_summary("", made) and LOOSE in design_in_brief("", made)
+    assert limit(made.problem, closed=True) is None
+
+
+def test_a_total_of_two_cells_needs_more_than_the_limit_of_trees_says() -> None:
+    problem = counts([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    first, sharper = limit(problem, rows=0), limit(problem)
+    assert first is not None and sharper is not None
+    assert (first.theorem, sharper.theorem) == ("T3", "T6") and sharper.value > 1.05 * first.value
 
 
 def test_the_order_of_queries_elements_and_multiples_changes_nothing() -> None:
