@@ -379,14 +379,23 @@ def _joint(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, to
         weights = weights * found.point.query_weights / (1 + (len(answers) + 8) * 2.0**-52)
     else:
         found = minimise_trace(rows, answers.T @ answers, tolerance=tolerance)
-    value = _proven(rows, coordinates.answers(problem), found.point.directions, pairs, np.sqrt(weights), lengths)
     reached = found.value * unit * unit
+    value = _proven(rows, coordinates.answers(problem), found.point.directions, pairs, np.sqrt(weights), lengths, reached)
     gap = max(0.0, 1 - value / reached) if reached > 0 else 0.0
     return _Bound(value, gap, "T3" if pure else "Hammersley-Chapman-Robbins", weights)
 
 
-def _proven(rows: Floats, answers: Floats, directions: Floats, pairs: ProtectedPairs, scales: Floats, lengths: Floats) -> float:
-    """The dual bound, from the differences of the answers themselves: each direction with the pair that reaches farthest."""
+def _proven(
+    rows: Floats,
+    answers: Floats,
+    directions: Floats,
+    pairs: ProtectedPairs,
+    scales: Floats,
+    lengths: Floats,
+    reached: float,
+) -> float:
+    """The dual bound, from the differences of the answers themselves: each direction with the pair that reaches farthest, which
+    in symmetric problems is the pair that it belongs to."""
     from solvers.ellipsoids.dual import proven_trace
 
     if not len(directions):
@@ -395,12 +404,16 @@ def _proven(rows: Floats, answers: Floats, directions: Floats, pairs: ProtectedP
     kept = sizes > 1e-13 * sizes[0]
     frame = left[:, kept]
     turned, _, other = np.linalg.svd((directions @ right[kept].T) / sizes[kept], full_matrices=False)
-    farthest = _farthest(rows, directions)
-    scaled = pairs.differences(farthest) * scales
-    off = np.linalg.norm(pairs.slack * scales) + 4 * 2.0**-52 * np.linalg.norm(scaled, axis=1)
-    near = lengths[farthest]
-    value = proven_trace(scaled / near[:, None], off / near, frame, turned @ other)
-    return value * (1 - 2.0**-48)
+
+    def value(farthest: Indices) -> float:
+        scaled = pairs.differences(farthest) * scales
+        off = np.linalg.norm(pairs.slack * scales) + 4 * 2.0**-52 * np.linalg.norm(scaled, axis=1)
+        near = lengths[farthest]
+        return proven_trace(scaled / near[:, None], off / near, frame, turned @ other) * (1 - 2.0**-48)
+
+    if len(directions) == len(rows) and (own := value(np.arange(len(rows)))) >= (1 - LOSS_ROUNDING) * reached:
+        return own
+    return value(_farthest(rows, directions))
 
 
 def _farthest(rows: Floats, directions: Floats) -> Indices:

@@ -119,13 +119,13 @@ class DualPoint:
     def directions(self, left_out: float = 1e-9) -> Array:
         """Vectors `a_m = lambda_m^(1/2) W r_m`, (p, q): their squares add up to `sum a_m a_m' = W M W = C`, and
         `sum_m (a_m' r_m)^2 / sum lambda` is the bound where all rows are of ratio 1. Rows that contribute least, up to a part
-        `left_out` of F together, are left out, and so are rows that are not written out.
+        `left_out` of F together, are left out, and so are rows that are not written out; the order is that of the rows.
         """
         if not isinstance(self.rows, VectorRows):
             return np.zeros((0, len(self.roots)))
         shares = self.weights * self.ratios
         order = np.argsort(-shares)
-        kept = order[: int(np.searchsorted(np.cumsum(shares[order]), (1.0 - left_out) * shares.sum())) + 1]
+        kept = np.sort(order[: int(np.searchsorted(np.cumsum(shares[order]), (1.0 - left_out) * shares.sum())) + 1])
         return np.asarray((np.sqrt(self.weights[kept])[:, None] * self.rows.vectors[kept] / self.roots) @ self.basis.T)
 
     def curvature(self, direction: Array) -> Array:

@@ -15,6 +15,7 @@ import pytest
 from designer import Problem, Workload, compare, design, invariants, metrics
 from designer.base.errors import UntrueBound
 from designer.certificate.guarantee import bounded
+from designer.designing import least_noise
 from designer.designing import repair as freezing
 from designer.designing.least_noise import limit, part_of_loss, records_for_each_change, records_for_every_change
 from designer.designing.printouts import design_summary
@@ -276,3 +277,27 @@ def test_no_limit_lists_the_short_vectors_of_large_lattices() -> None:
     relation = invariants.margins((13, 13, 13), [(0, 1), (1, 2), (0, 2)]).protect(0.5, per_distance="l2")
     assert freezing.changes_of_few_records(relation) is None
     assert limit(Problem(Workload(np.eye(1, 2197)), relation, "zcdp")) is None
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem(Workload.identity(12), metrics.uniform(12, 1.0)),
+        Problem(Workload.identity(16), invariants.margins((4, 4)).protect(1.0, 2)),
+    ],
+    ids=["counts", "margins"],
+)
+def test_the_limit_of_a_symmetric_problem_takes_no_search_over_all_pairs(
+    problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each direction is used with the pair that it belongs to: the value is that of the search, which is not begun."""
+    found = limit(problem, rows=0)
+
+    def begun(*_: object) -> None:
+        raise AssertionError("a search over all pairs")
+
+    monkeypatch.setattr(least_noise, "_farthest", begun)
+    again = limit(replace(problem), rows=0, tolerance=2e-6)
+    assert found is not None and again is not None and again.value == pytest.approx(found.value, rel=1e-9)
+    with pytest.raises(AssertionError, match="search"):
+        limit(Problem(Workload([[1.0, 1, 0, 0], [0, 1, 1, 0.5]]), metrics.uniform(4, 1.0)), rows=0)

@@ -1,4 +1,4 @@
-"""The ellipsoid program of nested counts in passes over a tree: against dense roots, the dense program, and values worked out."""
+"""The ellipsoid program of nested counts in passes over a tree: against dense roots, the dense program, and known values."""
 
 from __future__ import annotations
 
