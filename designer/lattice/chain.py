@@ -272,12 +272,9 @@ class LatticeShape:
         _refuse_origin(lattice)
         floats = np.array([[float(x) for x in row] for row in factor])
         lattice = lattice.reduced_for(floats)
-        exact = [[Fraction(x) for x in row] for row in factor]
-        in_basis = [
-            [sum((x * int(b) for x, b in zip(row, vector, strict=True)), Fraction(0)) for vector in lattice.basis]
-            for row in exact
-        ]
-        return cls(lattice, EllipsoidGrid(in_basis), _plane(floats @ lattice.basis.T.astype(np.float64)))
+        rows = Points.of(factor)
+        in_basis = Points.from_integers(rows.numerators @ lattice.basis.T.astype(object), rows.denominators)
+        return cls(lattice, EllipsoidGrid(in_basis.fractions()), _plane(floats @ lattice.basis.T.astype(np.float64)))
 
     @classmethod
     def polytope(
