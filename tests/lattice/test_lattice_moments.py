@@ -167,12 +167,12 @@ def test_slices_bound_the_exact_law_of_a_cell() -> None:
     exact = mixed_laws({(8,): 1}, float(made.norm.map[0]))
     assert bound is not None and exact is not None
     require_near(bound, 0, 3, beyond(exact[(8,)]))
-    made = design(Problem(Workload.identity(4), invariants.total(4).protect(1.8), "zcdp"), "lattice_gaussian").mechanism
+    made = design(Problem(Workload.identity(4), invariants.total(4).protect(1.8), "zcdp"), "lattice_gaussian", shape="l2").mechanism
     bound, law = sliced_tails(made.law, "gaussian", np.eye(4)[:1]), law_of_cell((4,), *gaussian_weight(made.norm.map[0] ** -2))
     assert bound is not None and law is not None
     require_near(bound, 0, 1, beyond(law))  # and without what slices differ by, 0.5 %, it would be below
     table = invariants.margins((3, 5)).protect(0.5, adjacency=2)
-    made = design(Problem(Workload.identity(15), table, "zcdp"), "lattice_gaussian").mechanism
+    made = design(Problem(Workload.identity(15), table, "zcdp"), "lattice_gaussian", shape="l2").mechanism
     bound, law = sliced_tails(made.law, "gaussian", np.eye(15)), law_of_cell((3, 5), *gaussian_weight(made.norm.map[0] ** -2))
     assert bound is not None and law is not None
     for k in range(15):
@@ -183,7 +183,7 @@ def test_slices_bound_the_law_of_any_whole_query() -> None:
     """Against sums over all vectors that matter, of 6 cells with two public sums; the steps are 4, 1, 2, 1 and nothing."""
     relation = invariants.linear([[1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 1, 1]]).protect(0.8, 1)
     queries = np.array([[4.0, 0, 0, 0, 0, 0], [1, 2, 0, -1, 3, 0], [2, 0, 0, 0, 0, 4], [0, 1, 1, 0, 1, 0], [1, 1, 1, 1, 0, 0]])
-    made = design(Problem(Workload(queries), relation, "zcdp"), "lattice_gaussian").mechanism
+    made = design(Problem(Workload(queries), relation, "zcdp"), "lattice_gaussian", shape="l2").mechanism
     bound, exact = sliced_tails(made.law, "gaussian", queries), summed_tails(made.law, "gaussian", queries)
     assert bound is not None and exact is not None
     for k, step in enumerate((4, 1, 2, 1, 0)):
