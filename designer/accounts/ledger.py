@@ -391,11 +391,10 @@ class DataSet:
         """What `mechanism.release(data)` publishes, once its expense was reserved, and recorded before it is handed out.
 
         unit, entity, rows_per_entity: of records, as there; an entity costs what its rows cost together. period, replaces: as
-        for `designer.accounts.chain.Edition`. Raises `OverTotal`
-        before the data are touched where the total does not cover it, and what `mechanism.check` raises before anything is
-        reserved.
+        for `designer.accounts.chain.Edition`. Raises `OverTotal` before the data are touched where the total does not cover it,
+        and what `mechanism.check` raises before anything is reserved.
         """
-        row = row_unit_of(unit, entity, rows_per_entity, mechanism.about.records)
+        row = row_unit_of(unit, entity, rows_per_entity, getattr(mechanism, "about", About()).records)
         rows = {"unit": unit, "entity": entity, "rows_per_entity": rows_per_entity}
         stated: dict[str, Any] = {name: given for name, given in rows.items() if given is not None}
         return self._recorded(

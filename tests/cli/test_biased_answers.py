@@ -57,7 +57,7 @@ def test_every_command_tells_of_a_bias_and_none_of_it_where_there_is_none(capsys
         line = "BIASED: for each record an answer may be off by up to 0.4 more than by its noise (part; 1 answer in all)"
         assert [line in one for one in said] == [told] * 4
         tables = run(capsys, "tables", f"{spec}.json", f"{spec}-r.json")
-        assert ("with probability 95 %" in tables) is not told and ("95 % interval" in tables) is not told
+        assert ("in 95 of 100 releases" in tables) is not told and ("95 % interval" in tables) is not told
         assert ("biased by up to 0.4 for each record" in tables) is told
         for more in ([], [f"{spec}-r.json"]):
             data_of = json.loads(run(capsys, "verify", f"{spec}.json", *more, "--json"))

@@ -93,7 +93,10 @@ def test_the_index_says_of_every_column_what_it_is(folder: Path) -> None:
     assert all(column["meaning"] for column in table["columns"]) and table["rows"] == 8 and found["level"] == 0.9
     kinds = {column["name"]: column["kind"] for column in table["columns"]}
     assert kinds["town"] == "category" and kinds["joint_upper_90"] == "number"
-    assert "guarantee stays" in found["consistent"]["words"] and found["fingerprint"] in Path("tables/README.md").read_text()
+    assert (
+        "no further protection is needed" in found["consistent"]["words"]
+        and found["fingerprint"] in Path("tables/README.md").read_text()
+    )
 
 
 def test_units_are_said_once_or_by_row(folder: Path) -> None:

@@ -280,9 +280,9 @@ def test_a_budget_that_hides_nothing_is_said_before_all_else(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(folder)
-    (folder / "weak.toml").write_text(PROBLEM.replace("1.0", "1000.0"))
+    (folder / "weak.toml").write_text(PROBLEM.replace("1.0", "999.0"))
     assert main(["design", "weak.toml", "--family", "laplace"]) == 0
-    assert "WEAK: the smallest budget is 1,000; budgets above 20 hide next to nothing" in capsys.readouterr().out
+    assert "WEAK: the smallest budget is 999; budgets above 20 hide next to nothing" in capsys.readouterr().out
     assert main(["design", "p.toml", "--family", "laplace"]) == 0
     assert "WEAK" not in capsys.readouterr().out
 

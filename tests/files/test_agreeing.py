@@ -70,7 +70,7 @@ def test_a_table_under_an_invariant_has_its_margins_and_is_the_nearest(family: s
         (table,) = found.tables
         assert table is not None and (table >= 0).all() and (table == np.rint(table)).all()
         assert margins.answers(table).tolist() == margins.answers(TRUE).tolist()
-        assert "Post-processing" in found.words
+        assert "made to agree with each other" in found.words or "Post-processing: none was needed" in found.words
         if family == "k_norm":  # all standard errors are equal, so that this is the nearest table in least squares
             same = nearest_table(released, margins, margins.answers(TRUE), integer=True)
             assert np.linalg.norm(table - released.answers) == pytest.approx(same.distance, abs=1e-9)

@@ -383,7 +383,7 @@ def test_every_command_that_reads_a_spec_is_among_those_that_are_tried(tmp_path:
             elif action.dest == "allow_vacuous":
                 yield " ".join(words)
 
-    found = set(spec_commands(parser()))
+    found = set(spec_commands(parser())) - {"design", "budget"}  # which read problem files
     tried = commands_of_specs(Path("a"), Path("b"), Path("c"), tmp_path)
     assert found == {name.split(" of a ")[0].split(" with a ")[0] for name in tried}
 

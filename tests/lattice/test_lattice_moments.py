@@ -167,7 +167,9 @@ def test_slices_bound_the_exact_law_of_a_cell() -> None:
     exact = mixed_laws({(8,): 1}, float(made.norm.map[0]))
     assert bound is not None and exact is not None
     require_near(bound, 0, 3, beyond(exact[(8,)]))
-    made = design(Problem(Workload.identity(4), invariants.total(4).protect(1.8), "zcdp"), "lattice_gaussian", shape="l2").mechanism
+    made = design(
+        Problem(Workload.identity(4), invariants.total(4).protect(1.8), "zcdp"), "lattice_gaussian", shape="l2"
+    ).mechanism
     bound, law = sliced_tails(made.law, "gaussian", np.eye(4)[:1]), law_of_cell((4,), *gaussian_weight(made.norm.map[0] ** -2))
     assert bound is not None and law is not None
     require_near(bound, 0, 1, beyond(law))  # and without what slices differ by, 0.5 %, it would be below
@@ -198,7 +200,7 @@ def test_intervals_of_a_table_need_no_draw(monkeypatch: pytest.MonkeyPatch) -> N
     sums = np.random.default_rng(0).integers(-1, 3, (3, 36)).astype(float)
     steps = np.array([1, 1, 3, 1, 1, 1])
     asked = Workload(np.vstack([np.eye(36)[:2], 3 * np.eye(36)[7:8], sums]))
-    made = design(Problem(asked, table), "lattice_laplace").mechanism
+    made = design(Problem(asked, table), "lattice_laplace", shape="l2").mechanism
     noise = np.abs(made.noise_in_answers(20_000, SeededEntropy(5)))
     monkeypatch.setattr(type(made), "noise_in_answers", lambda *given: pytest.fail("drawn"))
     for level in (0.5, 0.95, 0.99):

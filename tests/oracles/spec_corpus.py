@@ -22,6 +22,7 @@ import numpy as np
 from designer import Problem, StructuredWorkload, Workload, design, invariants, metrics
 from designer.base.json_text import readable_text
 from designer.certificate.frozen import FrozenMechanism, to_spec
+from designer.certificate.guarantee import About
 from designer.domains.products_plan import design_structured
 from designer.files.releases import release_document
 from designer.files.schema import spec_schema
@@ -30,6 +31,7 @@ from designer.mechanism.additive import AdditiveMechanism
 from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.odds_ratio.umpu import Margins
 from designer.problem.domain import Domain
+from designer.problem.reading import Reading
 from designer.relations.metrics.presence import Presence
 from designer.selection.mechanism import best_selection
 from designer.selection.scores import Linear
@@ -104,7 +106,7 @@ def kinds_in(spec: dict[str, Any]) -> set[tuple[str, str]]:
         for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
             yield from walk(part)
 
-    for node in walk(spec["mechanism"]):
+    for node in walk([spec["mechanism"], spec.get("about", {})]):
         found |= {(key, str(value)) for key, value in node.items() if isinstance(value, (str, int))}
         known = [(name, check) for name, (kind, check) in _validators().items() if node.get("kind") == kind]
         found |= {("definition", name) for name, check in known if check.is_valid(node)}
@@ -138,6 +140,11 @@ def _families() -> dict[str, FrozenMechanism]:
     return {**named, "named lattice_gaussian": replace(table, family="lattice_gaussian")}
 
 
+def read_with(decimal: str) -> About:
+    """Words about records whose file has this decimal mark."""
+    return About(records=Reading.of({"decimal": decimal}))
+
+
 def _others() -> dict[str, FrozenMechanism]:
     """Laws, selections, outputs, units and queries that no specimen has."""
     domain = Domain.of({"age": 4, "pay": 3})
@@ -155,8 +162,8 @@ def _others() -> dict[str, FrozenMechanism]:
         "test two records": OddsRatioTest(Margins((6, 4), (5, 5)), EpsilonDelta(1), adjacency=2),
         "test laplace": OddsRatioTest(Margins((6, 4), (5, 5)), LaplaceTradeoff("1/2"), noise="piecewise"),
         "lattice distance l1": design(Problem(Workload.identity(4), far), "lattice_laplace", shape="l1").mechanism,
-        "line days": design(Problem(Workload([[0.0, 1.0, 4.0]]), days), "laplace").mechanism,
-        "line moments": design(Problem(Workload([[0.0, 1.0]]), moments), "laplace").mechanism,
+        "line days": design(Problem(Workload([[0.0, 1.0, 4.0]]), days), "laplace").mechanism.described(read_with(",")),
+        "line moments": design(Problem(Workload([[0.0, 1.0]]), moments), "laplace").mechanism.described(read_with(".")),
         "taxonomy max": design(Problem(Workload([[0.0, 1.0, 4.0]]), tallest), "laplace").mechanism,
         "table others": _other_plan(),
     }
