@@ -171,7 +171,7 @@ def test_categories_that_are_called_like_numbers_are_told_apart() -> None:
     keys = (("a", "b", "c", "d"),)
     table = AnswerTable("t", ("answer", "answer_", "lower_95", "consistent"), keys, np.ones(1), np.ones(1))
     found = numbers_of(table)
-    assert list(found.columns)[:4] == ["answer__", "answer_", "category_lower_95_", "consistent_"]
+    assert list(found.columns)[:4] == ["answer__", "answer_", "category_lower_95_", "category_consistent_"]
     assert found.meanings["answer__"] == "Category 'answer'." and found.categories == 4
 
 

@@ -417,7 +417,7 @@ def test_a_clock_that_jumps_changes_nothing(effort: str, monkeypatch: pytest.Mon
 def test_less_work_finds_no_better_design_and_says_what_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that is cut off hands over its best, certified."""
     problem = Problem(Workload.random(6, 12, seed=1), metrics.euclidean(np.random.default_rng(2).random((12, 2))))
-    monkeypatch.setitem(work.EFFORTS, "quick", 0.1)
+    monkeypatch.setitem(work.EFFORTS, "quick", 0.2)
     early, full = design(problem, "strategy_laplace", effort="quick"), design(problem, "strategy_laplace")
     assert early.privacy.holds and full.loss <= early.loss * (1 + 1e-9) < 3 * full.loss
     assert early.cut == 'its search was cut off: effort = "thorough" gives it more work' and not full.cut

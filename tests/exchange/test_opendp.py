@@ -125,10 +125,11 @@ def test_of_many_points_twice_the_largest_from_one_is_a_bound(monkeypatch: pytes
 def test_composition_in_opendp_is_ours() -> None:
     pair = dp.c.make_composition([as_measurement(PRESENT), as_measurement(PRESENT)])
     ours = spent([expense_of(PRESENT)] * 2)
-    assert ours.epsilon is not None and pair.map(1) == pytest.approx(float(ours.epsilon), rel=1e-11)
+    spare = 2.0**-31  # weights are rounded to 32 bits, and the measurement maps what is left of the budget
+    assert ours.epsilon is not None and pair.map(1) == pytest.approx(float(ours.epsilon), rel=spare)
     smooth = dp.c.make_composition([as_measurement(PRESENT_SMOOTH)] * 2)
     ours = spent([expense_of(PRESENT_SMOOTH)] * 2)
-    assert ours.rho is not None and smooth.map(1) == pytest.approx(float(ours.rho), rel=1e-11)
+    assert ours.rho is not None and smooth.map(1) == pytest.approx(float(ours.rho), rel=2 * spare)
     [answers, again] = smooth([3, 4, 5])
     assert answers != again and len(answers) == 3
 

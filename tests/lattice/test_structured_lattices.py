@@ -195,7 +195,7 @@ def test_tables_are_designed_certified_and_released_from_without_a_list(
     relation = invariants.margins((size, size)).protect(epsilon=1.0, adjacency=adjacency)
     listed: list[int] = []
     monkeypatch.setattr(ChangeRelation, "changes", property(lambda own: listed.append(1)))
-    made = design(Problem(Workload.identity(size**2), relation), "lattice_laplace")
+    made = design(Problem(Workload.identity(size**2), relation), "lattice_laplace", shape="l2")
     assert made.mechanism.verify().holds and made.privacy.holds and str(made.mechanism.guarantee)
     assert made.privacy.worst_ratio == pytest.approx(1, abs=1e-9)
     table = np.asarray(made.mechanism.release([3] * size**2).table).reshape(size, size)
@@ -209,10 +209,10 @@ def test_the_design_is_that_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None
         problem = Problem(Workload.identity(cells), invariants.margins(sizes).protect(epsilon=0.7, adjacency=adjacency))
         with monkeypatch.context() as patched:
             patched.setattr("designer.relations.invariants.one_budget.FEW", 0)
-            made = design(problem, "lattice_laplace").mechanism
+            made = design(problem, "lattice_laplace", shape="l2").mechanism
         with monkeypatch.context() as patched:
             patched.setattr("designer.relations.invariants.one_budget.FEW", 10**6)
-            other = design(problem, "lattice_laplace").mechanism
+            other = design(problem, "lattice_laplace", shape="l2").mechanism
         assert other.privacy.pairs == len(problem.relation.changes) and made.privacy.pairs == 0  # type: ignore[attr-defined]
         assert made.norm.map == pytest.approx(other.norm.map, rel=1e-12)
         assert float(made.privacy.worst_ratio) == pytest.approx(float(other.privacy.worst_ratio), abs=1e-12)

@@ -87,7 +87,7 @@ def test_the_example_goes_from_file_to_verified_release(tmp_path: Path, capsys: 
     assert main(["release", str(spec), "--table", str(records), "-o", str(release)]) == 0
     capsys.readouterr()
     assert main(["verify", str(spec), str(release)]) == 0 and "is a release" in capsys.readouterr().out
-    assert main(["budget", str(EXAMPLE), "-o", str(least), "--json"]) == 0
+    assert main(["budget", str(EXAMPLE), "--only-targets", "-o", str(least), "--json"]) == 0
     factor = json.loads(capsys.readouterr().out)["factor"]
     assert 0 < factor < 1 and load(least, MarginalMechanism).protection.budgets[0] == pytest.approx(factor)  # type: ignore[union-attr]
 
@@ -200,7 +200,7 @@ def test_a_pure_file_goes_all_the_way(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["report", str(spec), "-o", str(tmp_path / "page.html")]) == 0
     (tmp_path / "aimed.toml").write_text(PURE + "[targets]\nstandard_error = {sex = 3}\n", encoding="utf-8")
     capsys.readouterr()
-    assert main(["budget", str(tmp_path / "aimed.toml")]) == 0
+    assert main(["budget", str(tmp_path / "aimed.toml"), "--only-targets"]) == 0
     printed = capsys.readouterr().out
     assert "rho" not in printed and "for all additive noise" in printed and "Reached:      sex: 2.99" in printed
     assert main(["design", str(tmp_path / "aimed.toml"), "-o", str(tmp_path / "aimed.json")]) == 0

@@ -204,7 +204,7 @@ def test_the_page_tells_the_clipping_of_every_sum_and_cuts_no_sentence_off() -> 
     everybody, columns = Groups([], keys=[[]]), [f"amount_{k}" for k in range(5)]
     sums = [Sum(name, everybody, variance=4, measure=Measure(name, upper=50)) for name in columns]
     released = TablePlan(sums).release(ibis.memtable({name: [400.0] for name in columns}))
-    document = {"time": "now", "fingerprint": "f", "rows": None, "published": None}
+    document = {"time": "2026-01-31T12:00:00Z", "fingerprint": "f", "rows": None, "published": None}
     page = str(answers(SeenRelease("release.json", released, document, None)))  # type: ignore[arg-type]
     assert all(
         f"each interval of {name} is for the sum or the average of amounts clipped to [0, 50]" in page for name in columns

@@ -19,7 +19,7 @@ def test_verify_says_which_verifier_was_used(capsys: pytest.CaptureFixture[str])
     assert main(["verify", str(SPECS / "family_box.json")]) == 0
     assert "Verified by: this program (dp-designer " in capsys.readouterr().out
     assert main(["verify", str(SPECS / "family_box.json"), "--independent"]) == 0
-    assert "and independently by designer/verifier/standalone.py: the largest ratio" in capsys.readouterr().out
+    assert "and independently by designer/verifier/standalone.py:\n  the largest ratio" in capsys.readouterr().out
     assert main(["verify", str(SPECS / "family_box.json"), "--independent", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["verified_by"][1] == "designer/verifier/standalone.py"
 

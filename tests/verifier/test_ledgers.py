@@ -198,7 +198,7 @@ def test_a_release_is_what_its_entry_recorded(tmp_path: Path, capsys: pytest.Cap
     path.write_text(json.dumps(release))
     assert standalone.verify((tmp_path / "l").read_bytes(), path.read_bytes())[0] == "holds"
     assert main(["verify", str(tmp_path / "l"), str(path), "--independent"]) == 0
-    assert "and independently by designer/verifier/standalone.py: a ledger of 4 entries" in capsys.readouterr().out
+    assert "and independently by designer/verifier/standalone.py:\n  a ledger of 4 entries" in capsys.readouterr().out
     release["ledger"]["entry"] = 3
     assert standalone.verify((tmp_path / "l").read_bytes(), json.dumps(release).encode())[0] == "does not hold"
 

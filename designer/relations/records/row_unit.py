@@ -290,6 +290,7 @@ class RowUnit(Immutable):
             raise InvalidProblem(NOBODY)
         return bounded
 
+    @hides_data_in_errors
     def read_from(self, table: Any) -> RowUnit:
         """The same with the engine of an expression where nothing looks behind its names; a declared row needs none."""
         if self.name is not None or not hasattr(table, "op"):
