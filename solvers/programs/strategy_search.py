@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -393,7 +394,7 @@ def optimise_workload(
         lower_bound = singular_value_bound(gram, moved) if alone is None else unit_bound(q.T @ q, alone)
     bound, starts_here = lower_bound, _answer_starts(combined, moved, seed)
     descends, seeds = alone is None or len(gram) <= RANDOM_DIMENSION, _random_strategies(gram, seed)
-    own = {"iterations": iterations, "keep": keep, "lower_bound": bound, "ahead": ahead}
+    own: dict[str, Any] = {"iterations": iterations, "keep": keep, "lower_bound": bound, "ahead": ahead}
     whole = len(rows) == rows.shape[1]  # of all elements: one search, among the starts of both
     others: list[Callable[[], Solution[Strategy]]] = []
     if alone is not None:
