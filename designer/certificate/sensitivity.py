@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from designer.certificate.max_ratio_search import Hunt
 
 
-ZERO = Fraction(0)
-
-
 @dataclass(frozen=True)
 class Pairs:
     """Protected pairs written out: point indices, differences u of shape (M, R), budgets b of shape (M,)."""
@@ -237,7 +234,8 @@ class SensitivitySet:
     def exact(self, left: int, right: int) -> tuple[list[Fraction], Fraction | None]:
         """One pair as rational numbers: u and b (None when infinite)."""
         ends = zip(self.points[left].tolist(), self.points[right].tolist(), strict=True)
-        u = [ZERO if a == b else Fraction(a) - Fraction(b) for a, b in ends]
+        zero = Fraction(0)
+        u = [zero if a == b else Fraction(a) - Fraction(b) for a, b in ends]
         return u, self.relation.exact_budget(left, right)
 
     def silent_coordinates(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

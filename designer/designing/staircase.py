@@ -31,11 +31,11 @@ from designer.mechanism.consistency import invariant_of
 from designer.mechanism.noise import Grid, coarsest_exponent
 from designer.mechanism.staircase import StaircaseMechanism
 from designer.mechanism.staircase_noise import (
+    MOST_PAIRS,
     Difference,
     Peaks,
     Stairs,
     coordinates,
-    different_steps,
     lattice_walks,
     protected_differences,
     whole_units,
@@ -59,7 +59,6 @@ SHARED_UNIT = 2**20  # budgets that are at most so many times their common measu
 FINE_UNIT = 30  # else the unit is 2^-30 of the least budget
 NEARLY = 2.0**-20  # between whole numbers and halves: what decides about a coset is no matter of privacy
 LEVELS = 16  # of stairs within the least budget
-ABOUT = Fraction(1, 2**30)  # of budgets in floats: how far they may be below the exact ones
 
 
 @dataclass(frozen=True)
@@ -78,9 +77,11 @@ class _MeasuredGrid:
 
     @cached_property
     def about(self) -> tuple[NDArray[np.int64], Floats]:
-        """The same differences, (m, s), and about their budgets, (m,), in much less time."""
-        _, kinds, _, least = different_steps(self.rounded, self.measured.heard, self.grid.steps)
-        return kinds, least
+        """The differences of all pairs, (M, s), and about their budgets, (M,), in much less time."""
+        pairs, heard = self.rounded.all_pairs(MOST_PAIRS), self.measured.heard
+        moves = np.rint(pairs.differences[:, heard] / self.grid.steps[heard]).astype(np.int64)
+        leading = np.take_along_axis(moves, (moves != 0).argmax(axis=1)[:, None], axis=1)
+        return np.where(leading < 0, -moves, moves), pairs.budgets
 
     @property
     def rows(self) -> Floats:
@@ -199,8 +200,8 @@ def _fits(matrix: Floats, exponents: list[int]) -> bool:
 
 def _far(frame: _MeasuredGrid) -> bool:
     """Whether one number moves so far, in units of its lattice, that a program over its values is too large."""
-    moves = np.abs(frame.about[0])
-    return bool(moves.max() > LONGEST_STEP * np.gcd.reduce(moves.ravel()))
+    moves = frame.about[0].ravel()
+    return bool(moves.max() > LONGEST_STEP * np.gcd.reduce(moves))
 
 
 def _built(frame: _MeasuredGrid, noise: Peaks | Stairs) -> StaircaseMechanism:
@@ -220,8 +221,8 @@ def _built(frame: _MeasuredGrid, noise: Peaks | Stairs) -> StaircaseMechanism:
 def _with_stairs(frame: _MeasuredGrid) -> StaircaseMechanism:
     """Stairs of one number: the least budget in 1 to 16 levels, the width that keeps every budget, the best top."""
     power = 0 if frame.problem.loss == "absolute" else 1
-    kinds, budgets = frame.about
-    about = _best_stairs(zip(budgets.tolist(), np.abs(kinds[:, 0]).tolist(), strict=True), power, ABOUT)
+    moves, budgets = frame.about
+    about = _best_stairs(zip(budgets.tolist(), moves[:, 0].tolist(), strict=True), power, Fraction(1, 2**30))
     if about is None:
         raise DesignFailed(f"staircase: the least budget, {budgets.min():.3g}, is below 2^-16; raise it, or use laplace.")
     if power:
@@ -355,7 +356,7 @@ def _work(sizes: Sizes) -> float:
     if not 1 <= sizes.dimension <= MOST_STAIRCASE_DIMENSIONS:
         return 0.0
     moves, budgets = _framed(sizes.problem, sizes.coordinates).about
-    if 2 * len(moves) > MOST_STAIRCASE_STEPS:
+    if 2 * len(np.unique(moves, axis=0)) > MOST_STAIRCASE_STEPS:
         return 0.0
     programs, tables = ((0.2, 0.1), (1.5, 1.5), (2.5, 9.0), (1.5, 3.0))[sizes.dimension - 1]
     cosets = 1 if sizes.problem.workload.whole_rows.all() else 2**sizes.dimension

@@ -46,7 +46,6 @@ from solvers.solution import Solution, Status
 
 BOUNDED = 60  # elements, or such as the queries tell apart, up to which a bound of its own is worth its time
 ON_STEPS = 1 - 1e-6  # of the loss of continuous noise
-FAINT = (2.0**-8, 2.0**-14, 2.0**-20)  # of the loudest row: what may be left out
 OTHERS = {"strategy_laplace": "laplace", "strategy_gaussian": "gaussian"}
 
 
@@ -182,7 +181,7 @@ def without_needless_rows(strategy: Strategy, weighted: Floats, changes: Changes
     """Without rows that are faint beside the loudest, where the others determine the answers up to the rounding of floats, and
     the error does not grow: the descent leaves some that tell next to nothing, and whose rounding the answers would show."""
     loudness = np.abs(changes.along(strategy.matrix)).max(axis=1)
-    fainter = [loudness <= share * loudness.max(initial=0.0) for share in FAINT]
+    fainter = [loudness <= 2.0**-bits * loudness.max(initial=0.0) for bits in (8, 14, 20)]
     for faint in (rows for rows in fainter if rows.any()):
         rest = fit_to_budgets(strategy.matrix[~faint], changes, strategy.name)
         with suppress(ValueError):

@@ -17,7 +17,7 @@ from designer.base.checks import count, rational, shown
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, PLACE, RATIONAL, ClosedList, keys, list_of, noted, of_kind, whole
-from designer.certificate.sensitivity import Pairs, SensitivitySet
+from designer.certificate.sensitivity import SensitivitySet
 from designer.limits import (
     LARGEST_STAIR_UNIT,
     LARGEST_STAIRCASE_BASIS,
@@ -51,21 +51,6 @@ class Difference:
     right: int
 
 
-def different_steps(
-    sensitivity: SensitivitySet, heard: NDArray[np.bool_], steps: NDArray[np.float64]
-) -> tuple[Pairs, NDArray[np.int64], NDArray[np.intp], NDArray[np.float64]]:
-    """The pairs, the kinds of their differences, up to the sign, as `protected_differences` takes them, the kind of each pair,
-    and of each kind the least budget, as a float."""
-    pairs = sensitivity.all_pairs(MOST_PAIRS)
-    whole = np.rint(pairs.differences[:, heard] / steps[heard]).astype(np.int64)
-    leading = np.take_along_axis(whole, (whole != 0).argmax(axis=1)[:, None], axis=1)
-    whole = np.where(leading < 0, -whole, whole)
-    kinds, place = np.unique(whole, axis=0, return_inverse=True)
-    least = np.full(len(kinds), np.inf)
-    np.minimum.at(least, place.ravel(), pairs.budgets)
-    return pairs, kinds, place.ravel(), least
-
-
 def protected_differences(
     sensitivity: SensitivitySet, heard: NDArray[np.bool_], steps: NDArray[np.float64]
 ) -> tuple[Difference, ...]:
@@ -73,7 +58,14 @@ def protected_differences(
 
     heard: (R,), the coordinates that get noise. steps: (R,), powers of two of which all differences are multiples.
     """
-    pairs, kinds, place, least = different_steps(sensitivity, heard, steps)
+    pairs = sensitivity.all_pairs(MOST_PAIRS)
+    whole = np.rint(pairs.differences[:, heard] / steps[heard]).astype(np.int64)
+    leading = np.take_along_axis(whole, (whole != 0).argmax(axis=1)[:, None], axis=1)
+    whole = np.where(leading < 0, -whole, whole)
+    kinds, place = np.unique(whole, axis=0, return_inverse=True)
+    place = place.ravel()
+    least = np.full(len(kinds), np.inf)
+    np.minimum.at(least, place, pairs.budgets)
     near = pairs.budgets <= least[place] * (1 + 4 * sensitivity.relation.budget_error + 1e-12)
     found: dict[int, Difference] = {}
     for index in np.flatnonzero(near).tolist():

@@ -43,7 +43,7 @@ FAINT = 3e-5  # of the largest rate: below it a row is left out where it is not 
 TRIED = 4  # further rows that are tried before there is none
 UNIT = 10**8  # entries that one unit of effort looks at: about a tenth of a second
 OVERHEAD = 200_000  # entries that the calls of one evaluation take as long as
-MOVES, FIRST = 2**20, 64  # of rows that are looked at together, and about how many changes of each before all
+MOVES = 2**20  # of rows that are looked at together
 WRITTEN = 10**5  # entries of the moves of rows up to which they are written out, zeros and all
 LOST = 1e-7  # of a column: what others leave of one that rounding cannot tell from them
 STEEP = 600.0  # a rate times a step beyond which noise is nothing that floats could tell from none
@@ -155,7 +155,7 @@ def steps_of(rows: Array, changes: Changes) -> Array:
     moved = changes.matrix.data
     exact = np.abs(rows).sum() * np.abs(moved).max(initial=0.0) < MOST_WHOLE
     if exact and all((part == np.rint(part)).all() for part in (rows, moved)):
-        some = changes.along(rows, slice(None, None, 1 + changes.count // FIRST))  # few of them often have 1
+        some = changes.along(rows, slice(None, None, 1 + changes.count // 64))  # few of them often have 1
         found[np.gcd.reduce(np.abs(some).astype(np.int64), axis=1) == 1] = 1.0
     rest = np.flatnonzero(found == 0)
     at_once = max(1, MOVES // max(1, changes.count))
