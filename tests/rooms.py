@@ -21,14 +21,21 @@ ABSENT = {
 OF_ALL = ("house", "site")
 BY_NAME = ROOT / "designer" / "base" / "lazy_imports.py"
 ASKING = (ROOT / "tests", ROOT / "benchmarks", ROOT / "examples")
-# Files of one room that are about what another makes: whoever asks for them asks for that room, too.
+# Files, and whole rooms, that are about what another room makes: whoever asks for them asks for that room, too.
 ABOUT = {
-    ROOT / "designer" / file: rooms
-    for file, rooms in {
+    ROOT / "designer" / place: rooms
+    for place, rooms in {
+        "audit/pairs.py": {"local", "verifier"},
+        "cli": {"accounts"},
+        "cli/export_commands.py": {"exchange"},
+        "cli/page_commands.py": {"publish"},
+        "cli/spec_commands.py": {"audit", "publish", "verifier"},
+        "exchange": {"accounts"},
         "programs/channel_program.py": {"local"},
         "programs/marginals_program.py": {"domains", "tables"},
         "programs/preprocessing_program.py": {"synthetic"},
         "programs/statistical_program.py": {"averages"},
+        "publish": {"accounts"},
         "publish/of_plans.py": {"tables"},
         "tables/other_noise.py": {"selection"},
     }.items()
@@ -61,7 +68,7 @@ def _importer(trace: TracebackType | None, room: str) -> Path:
     found = ROOT
     while trace is not None:
         file = Path(trace.tb_frame.f_code.co_filename)
-        if file.is_relative_to(ROOT) and room not in ABOUT.get(file, ()):
+        if file.is_relative_to(ROOT) and not any(room in ABOUT.get(place, ()) for place in (file, *file.parents)):
             found = file
         trace = trace.tb_next
     return found

@@ -28,9 +28,9 @@ from designer.domains.marginals_tables import require_table, tables_of_columns, 
 from designer.domains.marginals_workload import MarginalWorkload
 from designer.problem.histogram import OTHERS, Universe
 from designer.relations.records.counting import records_of, require_tabulable, tabulated
+from designer.relations.records.record_files import open_table
 from designer.relations.records.row_unit import RowUnit
 from designer.tables import Condition, Count, CountDistinct, Groups, Measure, Quantile, Sum, TablePlan
-from designer.tables.records import open_table
 from tests.oracles.spelled_values import HELD, misread
 
 pd = pytest.importorskip("pandas")
