@@ -63,12 +63,14 @@ def asked_for(error: BaseException | None) -> str | None:
 
 
 def _importer(trace: TracebackType | None, room: str) -> Path:
-    """The file of this project whose import failed, or that asked for one about the room; `ROOT` where pytest did, for
-    examples in its docstrings."""
+    """The file of this project whose import failed, or that asked for one about the room; `ROOT` where a function about the
+    room did, and where pytest asked for examples in docstrings."""
     found = ROOT
     while trace is not None:
-        file = Path(trace.tb_frame.f_code.co_filename)
-        if file.is_relative_to(ROOT) and not any(room in ABOUT.get(place, ()) for place in (file, *file.parents)):
-            found = file
+        code = trace.tb_frame.f_code
+        file = Path(code.co_filename)
+        about = any(room in ABOUT.get(place, ()) for place in (file, *file.parents))
+        if file.is_relative_to(ROOT) and not (about and code.co_name == "<module>"):
+            found = ROOT if about else file
         trace = trace.tb_next
     return found
