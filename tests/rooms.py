@@ -27,6 +27,8 @@ ABOUT = {
     for place, rooms in {
         "audit/pairs.py": {"local", "verifier"},
         "cli": {"accounts"},
+        "cli/account_command.py": {"lattice"},
+        "cli/design_commands.py": {"publish"},
         "cli/export_commands.py": {"exchange"},
         "cli/page_commands.py": {"publish"},
         "cli/spec_commands.py": {"audit", "publish", "verifier"},
