@@ -16,12 +16,14 @@ from designer.problem.domain import Domain
 from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
 from designer.relations.metrics.presence import Presence
+from designer.relations.records.counting import TakesCounts
 from designer.tradeoff.conversions import rho_of_laplace
 from designer.tradeoff.costs import Cost
 from designer.tradeoff.functions import Tradeoff
 from solvers.exact.rational import float_above
 
 M = TypeVar("M")
+C = TypeVar("C", bound=TakesCounts[Any])
 Protected = Relation | Presence
 
 
@@ -99,6 +101,16 @@ class Composition(ABC, Generic[M]):
     def of_record(self, made: M, record: Mapping[str, Any]) -> Cost:
         """What a public or hypothetical record costs, where losses are functions of the record."""
         raise no_rule(made)
+
+
+class CompositionOfCounts(Composition[C]):
+    """Of mechanisms that release from counts of elements, under a relation of these."""
+
+    def protected(self, made: C) -> Protected:
+        return made._hidden
+
+    def counted(self, made: C) -> Universe:
+        return made.universe
 
 
 def cost_of_falloff(made: object, falloff: str, budget: Fraction) -> Cost:

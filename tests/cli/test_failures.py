@@ -19,9 +19,9 @@ from designer import InvalidProblem, Problem, Workload, design, metrics
 from designer.base.version import installed_from
 from designer.cli import main
 from designer.problem.histogram import UNUSABLE
+from designer.relations.records.record_files import open_table
 from designer.tables import Count, Groups, TablePlan
 from designer.tables.condition import Condition
-from designer.tables.records import open_table
 
 ROOT = Path(__file__).parents[2]
 PROBLEM = '[workload]\nbuilder = "identity"\nsize = 3\n[relation]\nmetric = "uniform"\nepsilon = 1\n'

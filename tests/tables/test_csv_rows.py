@@ -9,8 +9,8 @@ import pytest
 
 from designer import InvalidProblem
 from designer.relations.records.csv_rows import Marks
+from designer.relations.records.record_files import open_table
 from designer.tables import Count, Groups, Measure, Sum, TablePlan
-from designer.tables.records import open_table
 from designer.tables.scans import numbers
 
 
