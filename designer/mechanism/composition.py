@@ -11,17 +11,23 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, TypeVar
 
+import numpy as np
+
+from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
 from designer.problem.domain import Domain
 from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
-from designer.relations.metrics.presence import Presence
+from designer.relations.invariants.one_budget import InvariantChanges
+from designer.relations.metrics.metric import Metric
+from designer.relations.metrics.presence import AddRemove, AppearOrChange, Presence
 from designer.tradeoff.conversions import rho_of_laplace
 from designer.tradeoff.costs import Cost
 from designer.tradeoff.functions import Tradeoff
 from solvers.exact.rational import float_above
 
 M = TypeVar("M")
+MOST_POINTS, MOST_LISTED = 100, 5_000  # elements, and changes of an invariant, that are looked at one by one
 Protected = Relation | Presence
 
 
@@ -63,7 +69,11 @@ class Composition(ABC, Generic[M]):
     def cost(self, made: M, budget: Fraction) -> Cost:
         """What a change of this budget costs; `InvalidProblem` where nothing is proven that adds up."""
         self.require_proven(made)
-        return self._sharp(made, self.of_budget(made, budget), 1) if budget else Cost.pure(budget)
+        if not budget:
+            return Cost.pure(budget)
+        cost = self._sharp(made, self.of_budget(made, budget), 1)
+        shapes = self.shapes_of_all(made, budget) if cost.is_pure else ()
+        return cost.with_shapes(shapes) if shapes else cost
 
     def cost_of_steps(self, made: M, steps: Sequence[Fraction]) -> Cost:
         """What changes of these budgets cost, one after the other: budgets add."""
@@ -92,6 +102,11 @@ class Composition(ABC, Generic[M]):
         where none are known."""
         return ()
 
+    def shapes_of_all(self, made: M, budget: Fraction) -> tuple[Tradeoff, ...]:
+        """Tradeoff functions whose product every single protected change of at most this budget, above 0, keeps, and that says
+        more than the budget; none where none are known."""
+        return ()
+
     def largest(self, made: M) -> Cost:
         """What the record that loses most costs, where losses are functions of the record."""
         raise no_rule(made)
@@ -99,6 +114,18 @@ class Composition(ABC, Generic[M]):
     def of_record(self, made: M, record: Mapping[str, Any]) -> Cost:
         """What a public or hypothetical record costs, where losses are functions of the record."""
         raise no_rule(made)
+
+
+def single_changes(made: Any, budget: Fraction) -> Floats | None:
+    """The differences of the measured answers in every change of one record, or of an invariant's list, that has at most this
+    budget, (m, R); None where they are many, or are not listed."""
+    relation = made.relation
+    known = isinstance(relation, (Metric, AddRemove, AppearOrChange)) and relation.size <= MOST_POINTS
+    if not known and not (isinstance(relation, InvariantChanges) and relation.listed and len(relation.changes) <= MOST_LISTED):
+        return None
+    pairs = made.sensitivity().all_pairs(implied=True)
+    within = pairs.budgets <= float_above(budget) * (1 + relation.budget_error)
+    return np.asarray(pairs.differences[within])
 
 
 def cost_of_falloff(made: object, falloff: str, budget: Fraction) -> Cost:
