@@ -88,7 +88,7 @@ def noise_share(mechanism: MarginalMechanism, draws: int) -> float:
 def real_release(database: bool) -> MarginalRelease:
     """A release of the records: counted by DuckDB through Ibis, or from columns."""
     if database and find_spec("ibis") is not None:
-        from designer.tables.records import open_table
+        from designer.relations.records.record_files import open_table
 
         return own_budgets().release(open_table(records().path))
     return own_budgets().release(records())

@@ -26,11 +26,6 @@ def rounded(values: Array, bits: int = BITS) -> Array:
     return np.asarray(np.ldexp(np.rint(np.ldexp(mantissas, bits)), exponents - bits))
 
 
-def power_of_two(value: float) -> float:
-    """The least power of two above the size of a number, once that is rounded; 0 for 0."""
-    return math.ldexp(1.0, math.frexp(float(rounded(np.array(value))))[1]) if value and math.isfinite(value) else abs(value)
-
-
 def steady(value: float) -> float:
     """A loss as it is compared with others: to six digits, so that of equal ones the first is taken."""
     return float(f"{value:.6g}")

@@ -51,6 +51,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.progress import announce
 from designer.certificate.frozen import FrozenMechanism
 from designer.files.kinds import mechanism_kind
+from designer.files.releases import UNSEEN
 from designer.limits import MOST_AUDIT_SECONDS
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.hierarchy import HierarchyMechanism
@@ -300,10 +301,6 @@ def inspection_of(made: FrozenMechanism) -> Inspection[Any]:
 
 SECONDS = 60.0
 RELEASE_SHARE = 0.15  # of the time, for whole releases
-UNSEEN = (
-    ("the operating system's random bits", "taken as uniform and independent; whoever controls them knows the noise"),
-    ("the relation itself", "whether it is what the data's owner means is for people to judge"),
-)
 
 
 def audit(

@@ -31,7 +31,6 @@ from designer.mechanism.interface import Mechanism
 from designer.problem.compressed_rows import compressed
 from designer.problem.relation import Relation, finite_pairs
 from designer.sampling.entropy import Entropy
-from designer.verifier import INSTALLED, NoVerdict, verify
 from solvers.exact.balls import rational_ball, working_precision
 from solvers.exact.rational import float_below
 
@@ -158,6 +157,8 @@ SUBJECT = "certificate, every pair"
 
 def every_pair(made: FrozenMechanism, own: Callable[[Any], Finding]) -> Finding:
     """Every protected pair by the second verifier, a process of its own; where that cannot check the spec, by `own`."""
+    from designer.verifier import INSTALLED, NoVerdict, verify
+
     try:
         verdict, sentences = verify(INSTALLED, readable_text(to_spec(made)).encode())
     except (NoVerdict, InvalidProblem) as failure:

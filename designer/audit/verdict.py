@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from designer.base.checks import shown
 from designer.base.display import in_markdown, printed
@@ -13,7 +13,6 @@ from designer.base.errors import InvalidProblem
 from designer.base.json_text import plain
 
 Manner = Literal["proven", "tested", "not looked at"]
-TITLES: dict[Manner, str] = {"proven": "PROVEN", "tested": "TESTED", "not looked at": "NOT LOOKED AT"}
 SMALLEST_SHARE, LARGEST_SHARE = 1e-4, 0.5
 
 
@@ -117,15 +116,15 @@ class DeepVerdict:
     def to_text(self) -> str:
         """The verdict in words."""
         lines = [self._headline()]
-        for manner, title in TITLES.items():
+        for manner in get_args(Manner):
             own = self.of(manner)
-            lines += ["", title, *(f"- {finding.line}" for finding in own)] if own else []
+            lines += ["", manner.upper(), *(f"- {finding.line}" for finding in own)] if own else []
         return "\n".join(lines)
 
     def page_lines(self) -> list[str]:
         """The verdict in Markdown."""
         lines = ["## Deep verification", "", in_markdown(self._headline()), ""]
-        rows = [f"| {TITLES[f.manner].lower()} | {in_markdown(f.subject)} | {in_markdown(f.words)} |" for f in self.findings]
+        rows = [f"| {f.manner} | {in_markdown(f.subject)} | {in_markdown(f.words)} |" for f in self.findings]
         return [*lines, "| | what | found |", "| --- | --- | --- |", *rows]
 
     def _headline(self) -> str:

@@ -248,15 +248,17 @@ class Norm(Immutable):
     def alike(self, differences: Floats) -> Floats:
         """Rows, (m, R), which are equal only where the norms of the given differences, (m, R), are.
 
-        Lemma: a p-norm does not see the sign of its argument; that of a diagonal map not the sign of any entry, and where all
-        weights are equal not their order either, as `||D P u|| = ||P D u|| = ||D u||` for every signed permutation P that
-        commutes with D. Other kinds of norm are taken to tell all differences apart.
+        Lemma: a p-norm does not see the sign of its argument; that of a diagonal map not the sign of any entry, nor the order
+        of those of equal weights, as `||D P u|| = ||P D u|| = ||D u||` for every signed permutation P that commutes with D.
+        Other kinds of norm are taken to tell all differences apart.
         """
         if type(self) is not Norm:
             return differences
         if self.map.ndim == 1:
             sizes = np.abs(differences)
-            return np.sort(sizes, axis=1) if (self.map == self.map[0]).all() else sizes
+            places = np.unique(self.map, return_inverse=True)[1]
+            order = np.lexsort((sizes, np.broadcast_to(places, sizes.shape)), axis=1)
+            return np.take_along_axis(sizes, order, axis=1)
         leading = np.take_along_axis(differences, (differences != 0).argmax(axis=1)[:, None], axis=1)
         return np.where(leading < 0, -differences, differences)
 

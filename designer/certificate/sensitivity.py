@@ -235,7 +235,8 @@ class SensitivitySet:
     def exact(self, left: int, right: int) -> tuple[list[Fraction], Fraction | None]:
         """One pair as rational numbers: u and b (None when infinite)."""
         ends = zip(self.points[left].tolist(), self.points[right].tolist(), strict=True)
-        u = [Fraction(0) if a == b else Fraction(a) - Fraction(b) for a, b in ends]
+        zero = Fraction(0)
+        u = [zero if a == b else Fraction(a) - Fraction(b) for a, b in ends]
         return u, self.relation.exact_budget(left, right)
 
     def silent_coordinates(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -13,6 +13,7 @@ from designer.base.checks import count, shown
 from designer.base.display import at_most, counted, printed
 from designer.base.errors import DesignFailed, InvalidProblem, NoAttribute
 from designer.cli.options import loaded, refuse_signer
+from designer.files.kinds import TABLE_PLAN
 
 if TYPE_CHECKING:
     from designer.problem.relation import Relation
@@ -40,11 +41,9 @@ def add_account(made: argparse.ArgumentParser) -> None:
 
 
 def _account(options: argparse.Namespace) -> tuple[str, Any]:
-    from designer.tables.plan import TablePlan
-
     asked = _subject(options)
     sizes = GROUPS if options.group is None else tuple(_whole(part, "--group") for part in options.group.split(","))
-    if isinstance(asked, TablePlan):
+    if not isinstance(asked, tuple):
         _refuse(options.totals, "--totals", "a table plan publishes no statistics exactly; name records by --record")
         lines, data = _of_policy(asked, [_record(text) for text in options.record], sizes, options.delta)
     else:
@@ -54,23 +53,19 @@ def _account(options: argparse.Namespace) -> tuple[str, Any]:
     return "\n".join(lines), data
 
 
-def _subject(options: argparse.Namespace) -> TablePlan | tuple[Relation, str, float | None]:
-    """The plan, or the relation with its notion and its delta."""
+def _subject(options: argparse.Namespace) -> Any:
+    """The table plan, or the relation with its notion and its delta."""
     from designer.problem.relation import Relation
-    from designer.tables.plan import TablePlan
 
     if options.file.suffix == ".toml":
         from designer.problem_file.kinds import read_request
         from designer.problem_file.linear import LinearFile
         from designer.problem_file.sections import Choices
-        from designer.tables.problem_file import TablePlanFile
 
         refuse_signer(options)
         file = read_request(options.file)
-        if isinstance(file, TablePlanFile):
-            made = file.make(Choices())
-            assert isinstance(made, TablePlan)
-            return made
+        if file.kind == "table_plan":
+            return file.make(Choices())
         if isinstance(file, LinearFile) and isinstance(file.problem.relation, Relation):
             return file.problem.relation, file.problem.notion, file.problem.delta
         raise InvalidProblem(
@@ -79,7 +74,7 @@ def _subject(options: argparse.Namespace) -> TablePlan | tuple[Relation, str, fl
         )
     mechanism = loaded(options)
     relation = getattr(mechanism, "relation", None)
-    if isinstance(mechanism, TablePlan):
+    if mechanism.format == TABLE_PLAN.format:
         return mechanism
     if not isinstance(relation, Relation):
         raise InvalidProblem(

@@ -55,7 +55,7 @@ COMMANDS = (
     ),
     Listed(
         "explore",
-        "designer.cli.picture_commands:add_explore",
+        "designer.cli.page_commands:add_explore",
         "write a page with sliders for the budget of a problem file",
         TOML,
     ),
@@ -104,7 +104,7 @@ COMMANDS = (
     ),
     Listed(
         "report",
-        "designer.cli.export_commands:add_report",
+        "designer.cli.page_commands:add_report",
         "write a spec as a page to read: in Markdown, or whole in HTML with -o page.html",
         SPEC,
     ),
@@ -137,7 +137,7 @@ COMMANDS = (
     ),
     Listed(
         "plot",
-        "designer.cli.picture_commands:add_plot",
+        "designer.cli.page_commands:add_plot",
         "draw a picture of a spec, a release or a problem file",
         "problem file (TOML) or spec (JSON)",
     ),

@@ -48,6 +48,7 @@ def spending_lines(options: argparse.Namespace, mechanism: FrozenMechanism, row:
     """What a release will spend, for whom, where that is recorded, and whether one of the same spec is there already."""
     where = "no ledger is used"
     if options.ledger is not None:
+        _require_dataset(options)
         where = f"recorded in the ledger {printed(options.ledger)}, data set {printed(options.dataset)}"
     lines = [f"Will spend {spending_words(mechanism, row)}; {where}."]
     if options.ledger is None and (earlier := _release_there(options, mechanism)) is not None:
@@ -148,9 +149,13 @@ def dataset_of(options: argparse.Namespace, key: SigningKey | None) -> DataSet:
     """The data set of a ledger that a command names."""
     from designer.accounts.ledger import Ledger
 
+    _require_dataset(options)
+    return Ledger(options.ledger, who=options.who, signer=entry_signer(key)).dataset(options.dataset)
+
+
+def _require_dataset(options: argparse.Namespace) -> None:
     if options.dataset is None:
         raise InvalidProblem("--dataset: is missing; name the data set of the ledger that the data are.")
-    return Ledger(options.ledger, who=options.who, signer=entry_signer(key)).dataset(options.dataset)
 
 
 def entry_signer(key: SigningKey | None) -> EntrySigner | None:

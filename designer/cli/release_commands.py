@@ -48,6 +48,7 @@ from designer.files.data_files import (
     require_readable_histogram,
     require_records_file,
 )
+from designer.files.kinds import TABLE_PLAN
 from designer.files.office_files import RECORD_FILES, as_parquet, column_names, is_office_file, require_file
 from designer.files.published_table import DIGITS
 from designer.files.releases import read_release
@@ -58,6 +59,7 @@ from designer.mechanism.caution_lines import cautions
 from designer.problem.histogram import REFUSE, Counts, Unlisted
 from designer.problem.reading import UNSAID, Reading
 from designer.problem.relation import RECORDS_PUBLIC
+from designer.relations.records.record_files import has_records, open_table, require_openable, require_table_file
 from designer.relations.records.row_unit import RowUnit
 
 if TYPE_CHECKING:
@@ -248,11 +250,10 @@ def add_counting_option(made: argparse.ArgumentParser) -> None:
 def releasing_averages(mechanism: Any, options: argparse.Namespace) -> tuple[Callable[[], object], Callable[[], Released]]:
     """A look at the names of columns of records, and the release of a spec of averages from them; refused here where spec,
     problem file and options do not fit. The records are not opened here."""
-    from designer.averages.problem_file import AveragesFile
     from designer.problem_file.kinds import read_request
 
-    request = read_request(options.counted_by)
-    if not isinstance(request, AveragesFile):
+    request: Any = read_request(options.counted_by)
+    if request.kind != COUNTING:
         raise InvalidProblem(
             f"{FLAG}: {options.counted_by} is of kind {request.kind!r}, whose specs take --table or --histogram as they are; "
             f"leave {FLAG} out.",
@@ -270,8 +271,6 @@ def releasing_averages(mechanism: Any, options: argparse.Namespace) -> tuple[Cal
     stated, given = mechanism.guarantee_for(row), (options.table, attributes, options.delimiter)
 
     def ready() -> None:
-        from designer.tables.records import require_openable
-
         read_records(*given)
         if row.entity is not None:
             require_openable(options.table, delimiter=options.delimiter)
@@ -279,8 +278,6 @@ def releasing_averages(mechanism: Any, options: argparse.Namespace) -> tuple[Cal
     def release() -> Released:
         if row.entity is None:
             return _released(mechanism, request.problem, read_records(*given), row, stated)
-        from designer.tables.records import open_table
-
         table = open_table(options.table, delimiter=options.delimiter)
         own = row.with_left_out(table, facts.rate_of_left_out(mechanism))
         return _released(mechanism, request.problem, partial(_bounded, table, row, attributes), own, stated)
@@ -422,13 +419,11 @@ def _file_of_the_engine(options: argparse.Namespace, mechanism: FrozenMechanism,
             options.table = path
 
 
-def _columns_of(mechanism: FrozenMechanism, options: argparse.Namespace) -> list[str] | None:
+def _columns_of(mechanism: Any, options: argparse.Namespace) -> list[str] | None:
     """The columns of records that are needed; None where all may be."""
-    from designer.tables.plan import TablePlan
-
     if options.counted_by is not None:
         return None
-    if isinstance(mechanism, TablePlan):
+    if mechanism.format == TABLE_PLAN.format:
         named: Sequence[str] = mechanism.columns
     elif (keys := getattr(getattr(mechanism, "workload", None), "keys", None)) is not None:
         named = keys.columns
@@ -441,9 +436,8 @@ def _columns_of(mechanism: FrozenMechanism, options: argparse.Namespace) -> list
 
 def _rule_of(mechanism: FrozenMechanism) -> Unlisted:
     """What happens to values that are not listed, and to what is no number in a column of numbers."""
-    from designer.tables.plan import TablePlan
-
-    return mechanism.unlisted if isinstance(mechanism, TablePlan) else REFUSE
+    unlisted: Unlisted = getattr(mechanism, "unlisted", REFUSE)
+    return unlisted
 
 
 def _how_numbers_were_read(options: argparse.Namespace, mechanism: FrozenMechanism) -> list[str]:
@@ -488,8 +482,6 @@ def _releasing(mechanism: FrozenMechanism, options: argparse.Namespace) -> tuple
         return lambda: require_readable_histogram(*given), lambda: naming_file(
             options.histogram, lambda: mechanism.release(Counts(read_histogram(*given)))
         )
-    from designer.tables.records import require_openable
-
     numbers, whole = getattr(mechanism, "numbers", ()), getattr(mechanism, "counted_keys", ())
     return (
         lambda: require_openable(options.table, numbers, whole=whole, delimiter=options.delimiter),
@@ -515,16 +507,12 @@ def _require_data(options: argparse.Namespace, mechanism: FrozenMechanism) -> No
     elif is_office_file(options.table):
         require_file(options.table)
     else:
-        from designer.tables.records import require_table_file
-
         require_table_file(options.table)
 
 
 def _require_rows_of_records(path: Path, options: argparse.Namespace, mechanism: FrozenMechanism, reading: Reading) -> None:
     """Refuse counts in the place of records, by the names of columns, and a header alone where the number of records is
     public. path: the file as it was given; that of the options may be one that was made of it."""
-    from designer.tables.records import has_records
-
     try:
         names = column_names(path, reading)
     except Refusal:
@@ -549,8 +537,6 @@ def _require_rows_of_records(path: Path, options: argparse.Namespace, mechanism:
 
 
 def _released_from_records(mechanism: FrozenMechanism, options: argparse.Namespace) -> Released:
-    from designer.tables.records import open_table
-
     marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
     numbers, whole = getattr(mechanism, "numbers", ()), getattr(mechanism, "counted_keys", ())
     table = open_table(options.table, numbers, whole=whole, unlisted=_rule_of(mechanism), **marks)

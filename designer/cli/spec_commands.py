@@ -229,18 +229,13 @@ def _entity(records: Reading) -> dict[str, str]:
     return {"entity": f"{records.entity}, of which at most {rows} count"}
 
 
-def _budgets(file: ProblemFile) -> dict[str, str]:
+def _budgets(file: Any) -> dict[str, str]:
     """Epsilon and delta of what a problem file asks for, where that is known before the design."""
-    from designer.domains.marginals_file import MarginalsFile
-    from designer.odds_ratio.problem_file import OddsRatioFile
-    from designer.problem_file.linear import LinearFile
-    from designer.selection.problem_file import SelectionFile
-    from designer.synthetic.problem_file import SyntheticFile
     from designer.tradeoff.costs import cost_of_tradeoff
 
-    if isinstance(file, OddsRatioFile):
+    if file.kind == "odds_ratio_test":
         return {"privacy": cost_words(cost_of_tradeoff(file.promise))}
-    if isinstance(file, (LinearFile, MarginalsFile, SelectionFile, SyntheticFile)):
+    if file.kind in ("linear_queries", "marginals", "selection", "mwem", "small_db"):
         asked = file.problem.relation, file.problem.notion, getattr(file.problem, "delta", None)
         return {"privacy": asked_words(*asked, file.about.records)}
     return {"privacy": "dp-designer design states epsilon and delta of what it makes"}
@@ -248,11 +243,11 @@ def _budgets(file: ProblemFile) -> dict[str, str]:
 
 def _drawn(file: ProblemFile, options: argparse.Namespace) -> Path | None:
     """The picture of what a problem file protects, where one is asked for."""
+    if not options.output:
+        return None
     from designer.problem_file.linear import LinearFile
     from designer.publish.pictures.of_designs import save_relation_picture
 
-    if not options.output:
-        return None
     if not isinstance(file, LinearFile):
         raise file.without("--plot", "pictures are drawn of what linear queries protect")
     check_output(options, file.files)

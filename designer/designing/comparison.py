@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,7 +30,7 @@ from designer.designing.auto import (
 )
 from designer.designing.design_result import Design, rank_by_consistency
 from designer.designing.dispatch import design, reason
-from designer.designing.family import Family, pure_twin
+from designer.designing.family import pure_twin
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.printouts import (
     COLUMNS,
@@ -168,36 +168,24 @@ def compare_linear(
     reference, no_reference = _attempt(lambda: _reference(problem))
     least, no_limit = _attempt(lambda: limit(problem))
     notes = [f"{COLUMNS[name]}: {why}" for name, why in (("improvement", no_reference), ("efficiency", no_limit)) if why]
-    rows: dict[str, dict[str, Any]] = {}
-    designs: dict[str, Design[Mechanism]] = {}
-    lowest = math.inf
-
-    def take(name: str, family: Family, made: Design[Mechanism], cut: bool) -> None:
-        nonlocal lowest
-        if name in designs and designs[name].loss <= made.loss:
-            return
-        row = _row(name, made, reference, least) | {"title": family.title, "baseline": family.baseline}
-        place, words = rank_by_consistency(problem, made)
-        told = [*notes, *([words] if words else []), *_unmatched(problem, row), *([made.cut] if made.cut else [])]
-        rows[name] = row | {"note": "; ".join(told), "cut": cut}
-        designs[name] = made
-        lowest = lowest if place else min(lowest, made.loss)
+    compared = _Compared(problem, reference, least, notes)
+    rows, designs = compared.rows, compared.designs
 
     def run(ways: Sequence[FamilyRun]) -> None:
         for way in each_of(ways, "comparing families", weight_of, allowance.units):
-            if families is None and (why := allowance.refusal(way, lowest if designs else None)):
+            if families is None and (why := allowance.refusal(way, compared.lowest if designs else None)):
                 rows.setdefault(way.name, empty_row(way.name, why))
                 continue
             try:
                 with allowance.running(way, families is None and bool(designs), timed=families is not None):
                     made = design(problem, way.family.name, effort=effort, **way.options)
-                take(way.name, way.family, made, bool(made.cut))
+                compared.take(way, made)
             except Exception as failure:
                 rows.setdefault(way.name, empty_row(way.name, reason(failure)))
 
     pure = [way for way in ways if families is None and problem.notion != "pure" and way.family.notion == "pure"]
     run([way for way in ways if way not in pure])
-    if pure and (why := allowance.no_pure_room(lowest, pure)):
+    if pure and (why := allowance.no_pure_room(compared.lowest, pure)):
         rows |= {way.name: empty_row(way.name, f"not started: {why}") for way in pure if not way.family.biased}
         run([way for way in pure if way.family.biased])
     elif pure:
@@ -207,13 +195,37 @@ def compare_linear(
         rows |= {row["family"]: empty_row(row["family"], row["note"]) for row in twin.rows if row["family"] not in twin.designs}
         for way in pure:
             if way.name in twin.designs:
-                made = twin.designs[way.name]
-                take(way.name, way.family, replace(made, problem=problem), bool(made.cut))
+                compared.take(way, replace(twin.designs[way.name], problem=problem))
     run(longer_by_delta(pure, problem))
     if families is None:
         rows |= {name: empty_row(name, why) for name, why in needing_rows(problem).items()}
     ended = allowance.seconds if allowance.late else math.inf
     return Comparison(problem, list(rows.values()), designs, least, remedy_for(effort, families is not None, ended))
+
+
+@dataclass
+class _Compared:
+    """The rows and designs so far, and the least loss of those that the default may take."""
+
+    problem: Problem
+    reference: Floats | None
+    least: Limit | None
+    notes: list[str]
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    designs: dict[str, Design[Mechanism]] = field(default_factory=dict)
+    lowest: float = math.inf
+
+    def take(self, way: FamilyRun, made: Design[Mechanism]) -> None:
+        """The design of a run, unless an earlier one of its name loses no more."""
+        if way.name in self.designs and self.designs[way.name].loss <= made.loss:
+            return
+        row = _row(way.name, made, self.reference, self.least)
+        row |= {"title": way.family.title, "baseline": way.family.baseline}
+        place, words = rank_by_consistency(self.problem, made)
+        told = [*self.notes, *([words] if words else []), *_unmatched(self.problem, row), *([made.cut] if made.cut else [])]
+        self.rows[way.name] = row | {"note": "; ".join(told), "cut": bool(made.cut)}
+        self.designs[way.name] = made
+        self.lowest = self.lowest if place else min(self.lowest, made.loss)
 
 
 def empty_row(name: str, why: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import positive
@@ -22,7 +23,7 @@ from designer.designing.family import Family, Sizes, Tolerance, refuse_outdone
 from designer.designing.group_privacy import weights_for_records
 from designer.designing.hierarchy import serves_queries_alone
 from designer.designing.implicit_rows import equal_noise, independent_noise, is_implicit, one_budget
-from designer.designing.measured import Coordinates, combination, measurable
+from designer.designing.measured import Coordinates, combination, measurable, once
 from designer.designing.repair import Bound, freeze
 from designer.limits import MOST_LISTED_NUMBERS
 from designer.mechanism.additive import AdditiveMechanism, measured_matrix
@@ -57,13 +58,11 @@ def design_laplace(problem: Problem, tolerance: Tolerance = 1e-9) -> AdditiveMec
     problem = with_implicit_changes(problem, "l1")
     if asks_for_counts(problem):
         return even_noise(problem, "laplace", "l1", "exponential", projected=False, objective=OBJECTIVES[problem.loss])
-    sensitivity = measurable(problem)
-    heard = ~sensitivity.silent_coordinates()
+    heard = ~measurable(problem).silent_coordinates()
     if not heard.any():
         return mechanism(problem, "laplace", np.full(len(heard), np.inf), Bound(OBJECTIVES[problem.loss], 0.0, ""))
-    moving = sensitivity.among(heard)
-    steps = in_units(problem.workload.dense(), problem.relation).steps[heard]
-    solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance, steps)
+    steps = in_units(problem.workload.dense(), problem.relation).steps
+    solution = weights_of_queries(problem, heard, steps, tolerance)
     if not solution.status.usable:
         raise DesignFailed(f"laplace: {solution.status.value}")
     refuse_outdone(problem, solution.lower_bound)
@@ -71,6 +70,15 @@ def design_laplace(problem: Problem, tolerance: Tolerance = 1e-9) -> AdditiveMec
     weights[heard] = solution.point
     bound = Bound(OBJECTIVES[problem.loss], solution.lower_bound, solution.method, on_grid=True)
     return mechanism(problem, "laplace", weights, bound)
+
+
+def weights_of_queries(problem: Problem, heard: NDArray[np.bool_], steps: Floats, tolerance: float = 1e-9) -> Solution[Floats]:
+    """`best_weights` of the queries that changes move, once for a problem. heard: (K,). steps: (K,)."""
+
+    def best() -> Solution[Floats]:
+        return best_weights(measurable(problem).among(heard), problem.costs[heard], problem.loss, tolerance, steps[heard])
+
+    return once(problem, ("weights", tolerance, heard.tobytes(), steps[heard].tobytes()), best)
 
 
 def best_weights(

@@ -197,15 +197,6 @@ class LeastBudget(Displayed):
             lines.append("| " + " | ".join(_cell(row[key]) for key in heads) + " |")
         return "\n".join(lines) + "\n"
 
-    def curve_to_markdown(self) -> str:
-        """The curve: at every factor the query that is farthest from its target, and how many meet theirs."""
-        lines = ["| factor on budgets | targets met | farthest | reached | target |", "|" + " --- |" * 5]
-        for point in self._points():
-            factor, met, of, *farthest = point
-            cells = (factor, f"{met} of {of}", *farthest)
-            lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
-        return "\n".join(lines) + "\n"
-
     def _display_facts(self) -> Mapping[str, object]:
         made = self.design.mechanism
         known = {"factor": self.factor, "rho factor": self.rho_factor, "no less than": self.lower_bound}

@@ -12,10 +12,9 @@ one count among a public number of records the least of unbiased mechanisms is k
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -25,14 +24,14 @@ from designer.base.progress import step
 from designer.certificate.change_norms import ByLength
 from designer.certificate.guarantee import bounded
 from designer.certificate.implicit_rows import is_described
-from designer.designing.measured import Coordinates, moving_coordinates
+from designer.designing.measured import Coordinates, moving_coordinates, once
 from designer.designing.repair import CHUNK, ProtectedPairs, changes_of_few_records, lengths_of, rounding_of
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.interface import CONFIDENCE, Mechanism
 from designer.problem.relation import Block, Indices, Relation, finite_pairs, graph_components
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.problem import Problem
-from solvers.work import one_thread, within
+from solvers.work import one_thread
 
 PAGE = "docs/theory/least_noise.md"
 THEOREMS = {
@@ -229,7 +228,7 @@ def _limit_of_tree(problem: Problem, tolerance: float) -> Limit | None:
     if not everyone and problem.records < each:  # type: ignore[operator]
         return None
     least = records_for_every_change(problem.relation)
-    found = _once(problem, tolerance, lambda: _nested(problem, tolerance))
+    found = once(problem, ("together", tolerance), lambda: _nested(problem, tolerance))
     unbiased = found.value / 2 if everyone or problem.records >= least else None  # type: ignore[operator]
     return Limit(found.value, found.gap, each, least, found.theorem, everyone, unbiased, tree=True)
 
@@ -263,9 +262,8 @@ def _limit_of(
         return None
     least = records_for_every_change(problem.relation)
     closed = _is_closed(problem, pairs)
-    first = (
-        _alone(problem, pairs) if closed else _once(problem, tolerance, lambda: _joint(problem, coordinates, pairs, tolerance))
-    )
+    joint = partial(_joint, problem, coordinates, pairs, tolerance)  # "auto" asks for it with linear programs and without
+    first = _alone(problem, pairs) if closed else once(problem, ("together", tolerance), joint)
     found = _sharpened(problem, pairs, first, rows) if first.theorem in ("T2", "T3") else first
     if (cut := _records_of_one_count(problem, pairs)) is not None:
         unbiased = first.value * _part_of_cut_noise(cut, float(pairs.budgets.min()))
@@ -345,22 +343,6 @@ def _alone(problem: Problem, pairs: ProtectedPairs) -> _Bound:
     parts = problem.costs * (reach if absolute else reach**2)
     value = float(parts.max() if problem.loss == "max" else parts.sum()) * (1 - (len(reach) + 8) * 2.0**-52)
     return _Bound(value, 0.0, "T4" if pairs.move_one_answer_each else "T2", problem.costs)
-
-
-_together_known: WeakKeyDictionary[Problem, dict[float, _Bound]] = WeakKeyDictionary()
-
-
-def _once(problem: Problem, tolerance: float, joint: Callable[[], _Bound]) -> _Bound:
-    """What `joint` finds, once for a problem and a tolerance: "auto" asks for it before and with linear programs, and so does
-    what it designs. What was cut off is not kept."""
-    known = _together_known.setdefault(problem, {})
-    if tolerance not in known:
-        with within() as budget:
-            found = joint()
-        if budget.cut:
-            return found
-        known[tolerance] = found
-    return known[tolerance]
 
 
 def _joint(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, tolerance: float) -> _Bound:

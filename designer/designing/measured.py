@@ -8,8 +8,9 @@ Grid and coordinates: docs/theory/foundations.md, section 3.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,6 +26,9 @@ from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.problem import Problem
 from solvers.exact.rational import dyadic_integers, exact_rank
 from solvers.polytopes.extremes import pivots
+from solvers.work import spend, within
+
+T = TypeVar("T")
 
 # A query within this of a combination of others, relative to its largest entry, is that combination; the grid rounds as much.
 DEPENDENT = 2.0**-43
@@ -80,6 +84,24 @@ def dimension_of(problem: Problem) -> int:
     if isinstance(relation, InvariantChanges) and problem.workload.is_identity and relation.known and relation.known.spans:
         return int(relation.invariant.freedom)
     return int(_FOUND[problem].heard.sum()) if problem in _FOUND else len(_spanned(problem).pivots)
+
+
+_KNOWN: WeakKeyDictionary[Problem, dict[object, tuple[Any, float]]] = WeakKeyDictionary()
+
+
+def once(problem: Problem, key: object, make: Callable[[], T]) -> T:
+    """What `make` finds, once for a problem and a key: several families ask for it. Its work counts each time, so that nothing
+    depends on who asked before, and what was cut off is not kept."""
+    known = _KNOWN.setdefault(problem, {})
+    if key in known:
+        spend(known[key][1])
+    else:
+        with within() as budget:
+            found = make()
+        if budget.cut:
+            return found
+        known[key] = found, budget.spent
+    return known[key][0]  # type: ignore[no-any-return]
 
 
 def _counts_each_element(matrix: Matrix) -> bool:

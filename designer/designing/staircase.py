@@ -4,9 +4,11 @@ laws, or the stairs of Geng and Viswanath for one real number (docs/theory/stair
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import Annotated, Literal
 
@@ -29,6 +31,7 @@ from designer.mechanism.consistency import invariant_of
 from designer.mechanism.noise import Grid, coarsest_exponent
 from designer.mechanism.staircase import StaircaseMechanism
 from designer.mechanism.staircase_noise import (
+    MOST_PAIRS,
     Difference,
     Peaks,
     Stairs,
@@ -60,12 +63,25 @@ LEVELS = 16  # of stairs within the least budget
 
 @dataclass(frozen=True)
 class _MeasuredGrid:
-    """Where is measured: the coordinates with whole rows, the grid, and the differences in its steps."""
+    """Where is measured: the coordinates with whole rows, the grid, and the measured answers on it."""
 
     problem: Problem
     measured: Coordinates
     grid: Grid
-    moved: tuple[Difference, ...]
+    rounded: SensitivitySet
+
+    @cached_property
+    def moved(self) -> tuple[Difference, ...]:
+        """The differences in steps of the grid, with exact budgets."""
+        return protected_differences(self.rounded, self.measured.heard, self.grid.steps)
+
+    @cached_property
+    def about(self) -> tuple[NDArray[np.int64], Floats]:
+        """The differences of all pairs, (M, s), and about their budgets, (M,), in much less time."""
+        pairs, heard = self.rounded.all_pairs(MOST_PAIRS), self.measured.heard
+        moves = np.rint(pairs.differences[:, heard] / self.grid.steps[heard]).astype(np.int64)
+        leading = np.take_along_axis(moves, (moves != 0).argmax(axis=1)[:, None], axis=1)
+        return np.where(leading < 0, -moves, moves), pairs.budgets
 
     @property
     def rows(self) -> Floats:
@@ -162,7 +178,7 @@ def _framed(problem: Problem, given: Coordinates, *, fine: bool = False) -> _Mea
     else:
         grid = Grid(tuple(exponents))
     rounded = SensitivitySet.of(grid.values(grid.integers(matrix)), problem.relation)
-    return _MeasuredGrid(problem, given, grid, protected_differences(rounded, given.heard, grid.steps))
+    return _MeasuredGrid(problem, given, grid, rounded)
 
 
 def _unit(row: Floats) -> Fraction:
@@ -184,8 +200,8 @@ def _fits(matrix: Floats, exponents: list[int]) -> bool:
 
 def _far(frame: _MeasuredGrid) -> bool:
     """Whether one number moves so far, in units of its lattice, that a program over its values is too large."""
-    moves = [abs(u.steps[0]) for u in frame.moved]
-    return max(moves) > LONGEST_STEP * math.gcd(*moves)
+    moves = frame.about[0].ravel()
+    return bool(moves.max() > LONGEST_STEP * np.gcd.reduce(moves))
 
 
 def _built(frame: _MeasuredGrid, noise: Peaks | Stairs) -> StaircaseMechanism:
@@ -204,22 +220,38 @@ def _built(frame: _MeasuredGrid, noise: Peaks | Stairs) -> StaircaseMechanism:
 
 def _with_stairs(frame: _MeasuredGrid) -> StaircaseMechanism:
     """Stairs of one number: the least budget in 1 to 16 levels, the width that keeps every budget, the best top."""
-    least = min(u.budget for u in frame.moved)
     power = 0 if frame.problem.loss == "absolute" else 1
+    moves, budgets = frame.about
+    about = _best_stairs(zip(budgets.tolist(), moves[:, 0].tolist(), strict=True), power, Fraction(1, 2**30))
+    if about is None:
+        raise DesignFailed(f"staircase: the least budget, {budgets.min():.3g}, is below 2^-16; raise it, or use laplace.")
+    if power:
+        refuse_outdone(frame.problem, frame.problem.loss_of(frame.rows[:, 0] ** 2 * about[0]))
+    best = _best_stairs(((u.budget, abs(u.steps[0])) for u in frame.moved), power)
+    assert best is not None
+    return _built(frame, best[1])
+
+
+def _best_stairs(
+    moved: Iterable[tuple[float | Fraction, int]], power: int, more: Fraction = Fraction(0)
+) -> tuple[float, Stairs] | None:
+    """The stairs of least loss, and that loss, for lengths with budgets, of which all but the least count for a part `more`
+    above what they are; None where the least is too small. A length that is not above all of smaller budgets decides nothing.
+    """
+    deciding: list[tuple[Fraction, int]] = []
+    for budget, length in sorted(moved, key=lambda one: (one[0], -one[1])):
+        if not deciding or length > deciding[-1][1]:
+            deciding.append((Fraction(budget) * (1 + more), length))
     best: tuple[float, Stairs] | None = None
     for levels in range(1, LEVELS + 1):
-        unit = least / levels
+        unit = deciding[0][0] / (1 + more) / levels
         if not unit >= LEAST_UNIT:
             break
-        width = max(-(-abs(u.steps[0]) // whole_units(u.budget, unit)) for u in frame.moved)
+        width = max(-(-length // whole_units(budget, unit)) for budget, length in deciding)
         top, value = _best_top(float(unit), width, power)
         if best is None or value < best[0]:
             best = value, Stairs(unit, width, top)
-    if best is None:
-        raise DesignFailed(f"staircase: the least budget, {float(least):.3g}, is below 2^-16; raise it, or use laplace.")
-    if power:
-        refuse_outdone(frame.problem, frame.problem.loss_of(frame.rows[:, 0] ** 2 * best[0]))
-    return _built(frame, best[1])
+    return best
 
 
 def _best_top(unit: float, width: int, power: int) -> tuple[int, float]:
@@ -323,12 +355,12 @@ def _work(sizes: Sizes) -> float:
     where nothing is solved."""
     if not 1 <= sizes.dimension <= MOST_STAIRCASE_DIMENSIONS:
         return 0.0
-    moved = _framed(sizes.problem, sizes.coordinates).moved
-    if 2 * len(moved) > MOST_STAIRCASE_STEPS:
+    moves, budgets = _framed(sizes.problem, sizes.coordinates).about
+    if 2 * len(np.unique(moves, axis=0)) > MOST_STAIRCASE_STEPS:
         return 0.0
     programs, tables = ((0.2, 0.1), (1.5, 1.5), (2.5, 9.0), (1.5, 3.0))[sizes.dimension - 1]
     cosets = 1 if sizes.problem.workload.whole_rows.all() else 2**sizes.dimension
-    return cosets * (programs + tables / float(min(u.budget for u in moved)))
+    return cosets * (programs + tables / float(budgets.min()))
 
 
 STAIRCASE = Family(

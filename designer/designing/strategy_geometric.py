@@ -26,7 +26,7 @@ from designer.certificate.norms import weighted_l1
 from designer.designing.evenness import MOST_UNITS, in_units
 from designer.designing.family import Family, Sizes, reached_by_others, refuse_outdone
 from designer.designing.hierarchy import has_best_tree
-from designer.designing.laplace import best_weights
+from designer.designing.laplace import weights_of_queries
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.repair import Atoms, Bound, freeze, refuse_bound
 from designer.designing.strategy_laplace import BOUNDED, ON_STEPS, asked_gram, is_bounded
@@ -399,7 +399,7 @@ def _folklore(problem: Problem, atoms: Atoms) -> list[tuple[Floats, dict[str, Fl
     rates, at those of equal shares of the budgets, and at one for all."""
     queries, steps = _in_steps(problem, atoms)
     moving = np.abs(atoms.changes.along(atoms.workload)).max(axis=1) > 0
-    alone = best_weights(measurable(problem).among(moving), problem.costs[moving], problem.loss, 1e-6, steps[moving]).point
+    alone = weights_of_queries(problem, moving, steps).point
     sizes = np.where(steps > 0, steps, 1.0)[moving]
     rates = dict(zip(FOLKLORE[1:], (alone * sizes, None, sizes), strict=True))
     return [(np.eye(len(atoms)), {FOLKLORE[0]: None}), (queries[moving], rates)]

@@ -9,6 +9,7 @@ convex and the bound is loose.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated
 
@@ -132,7 +133,8 @@ def searched(problem: Problem, universe: Classes, changes: Changes, iterations: 
     ordered = fixed_strategies(len(universe)) if len(weighted) >= len(universe) else None
     ahead = reached_by_others(problem) if problem.loss == "squared" else math.inf
     found = optimise_workload(weighted, changes, ordered, iterations=iterations, keep=keep, ahead=ahead)
-    return replace(found, point=_shortened(without_faint_rows(found.point, changes), universe.workload))
+    heard = without_needless_rows(without_faint_rows(found.point, changes), weighted, changes)
+    return replace(found, point=_shortened(heard, universe.workload))
 
 
 def _shortened(strategy: Strategy, workload: Floats) -> Strategy:
@@ -173,6 +175,22 @@ def without_faint_rows(strategy: Strategy, changes: Changes) -> Strategy:
     the descent leaves such rows where it would have none."""
     loudness = np.abs(changes.along(strategy.matrix)).max(axis=1)
     return Strategy(strategy.matrix[loudness > 1e-7 * loudness.max(initial=0.0)], strategy.name)
+
+
+def without_needless_rows(strategy: Strategy, weighted: Floats, changes: Changes) -> Strategy:
+    """Without rows that are faint beside the loudest, where the others determine the answers up to the rounding of floats, and
+    the error does not grow: the descent leaves some that tell next to nothing, and whose rounding the answers would show."""
+    loudness = np.abs(changes.along(strategy.matrix)).max(axis=1)
+    fainter = [loudness <= 2.0**-bits * loudness.max(initial=0.0) for bits in (8, 14, 20)]
+    for faint in (rows for rows in fainter if rows.any()):
+        rest = fit_to_budgets(strategy.matrix[~faint], changes, strategy.name)
+        with suppress(ValueError):
+            rebuilt = rest.reconstruction(weighted, changes)
+            off = np.abs((rebuilt @ rest.matrix - weighted) @ changes.span()).max(initial=0.0)
+            allowed = strategy.error(weighted, changes) * (1 + 1e-9)
+            if off <= 1e-12 * np.abs(weighted).max(initial=0.0) and 2 * np.square(rebuilt).sum() <= allowed:
+                return rest
+    return strategy
 
 
 def _refuse_imprecise(problem: Problem, coordinates: Coordinates, family: str) -> None:

@@ -32,8 +32,6 @@ from designer.sampling.margins import NoiseFacts, NoiseReach, seed_of
 TOGETHER: Literal["together"] = "together"
 Serves = tuple[int, ...] | Literal["together"] | None
 
-
-TABLE_LIMIT = 2**26  # answers of a term that are written out together
 LISTED = 1000  # answers that a release lists by name
 WORKING = 2**22  # numbers that are held while single answers are put together
 

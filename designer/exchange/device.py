@@ -24,9 +24,9 @@ from designer.base.errors import InvalidProblem
 from designer.base.json_text import canonical_text, utc_text
 from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.exchange.opendp import noise_document
+from designer.files.kinds import CHANNEL
 from designer.files.releases import release_document
 from designer.limits import LARGEST_DEVICE_DENOMINATOR, MOST_CHANNEL_ENTRIES, MOST_EXPORTED_ENTRIES
-from designer.local.mechanism import Channel
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.compressed_rows import counted, written_out
 from designer.problem.histogram import counts, exact_answers
@@ -117,28 +117,29 @@ static int dp_report(int x) {{ return dp_report_from(x, dp_system_bytes); }}
 
 def device_text(mechanism: FrozenMechanism, language: str) -> str:
     """A channel as a program: "javascript" or "c". `InvalidProblem` for other mechanisms, and for denominators above 2^53."""
-    if not isinstance(mechanism, Channel):
+    if mechanism.format != CHANNEL.format:
         raise InvalidProblem(
             f"export: a {mechanism.format} is released where the data are, and not on the device of each person; design a "
             "ReportProblem."
         )
-    if mechanism.denominator > LARGEST_DEVICE_DENOMINATOR:
+    channel: Any = mechanism
+    if channel.denominator > LARGEST_DEVICE_DENOMINATOR:
         raise InvalidProblem(
-            f"export: the denominator has {mechanism.denominator.bit_length()} bits, more than JavaScript holds exactly; "
+            f"export: the denominator has {channel.denominator.bit_length()} bits, more than JavaScript holds exactly; "
             "design the channel again, whose denominator is then 2^48."
         )
-    entries = len(mechanism.elements) * len(mechanism.reports)
+    entries = len(channel.elements) * len(channel.reports)
     if entries > MOST_CHANNEL_ENTRIES:
         raise InvalidProblem(
             f"export: {entries} probabilities, more than {MOST_CHANNEL_ENTRIES} that a program of a device writes out; let "
             "the device load the spec, or merge values."
         )
-    ends = [list(accumulate(row)) for row in mechanism.numerators]
-    elements, reports = list(map(str, mechanism.elements)), list(map(str, mechanism.reports))
+    ends = [list(accumulate(row)) for row in channel.numerators]
+    elements, reports = list(map(str, channel.elements)), list(map(str, channel.reports))
     shared = {
-        "fingerprint": mechanism.fingerprint,
-        "total": mechanism.denominator,
-        "bits": (mechanism.denominator - 1).bit_length(),
+        "fingerprint": channel.fingerprint,
+        "total": channel.denominator,
+        "bits": (channel.denominator - 1).bit_length(),
     }
     if language == "javascript":
         return JAVASCRIPT.format(elements=_in_script(elements), reports=_in_script(reports), ends=json.dumps(ends), **shared)

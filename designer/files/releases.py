@@ -77,6 +77,10 @@ OPTIONAL: ReleaseKeys = {**CAUTIONS, "about": About.schema}
 FREE = ("format", "version", "spec", "fingerprint", "time", "rows", "ledger", "seal")  # what no spec decides
 FLOAT_TOLERANCE = 1e-9  # of two floats that different machines compute from the same whole numbers, relative
 SAID = "Whether the words of the maker are true, such as title, data, period and units."
+UNSEEN = (
+    ("the operating system's random bits", "taken as uniform and independent; whoever controls them knows the noise"),
+    ("the relation itself", "whether it is what the data's owner means is for people to judge"),
+)
 OUTSIDE = (
     "Whether the data were true and complete, and whether the noise was drawn as the spec says: no file shows that.",
     "Whether the time is right: who holds the ledger, or a signature, vouches for it.",

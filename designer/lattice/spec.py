@@ -30,9 +30,8 @@ from designer.certificate.agreement import (
 )
 from designer.lattice.loss_law import law_of_loss
 from designer.lattice.mechanism import LatticeMechanism, LatticeRelease
-from designer.mechanism.composition import Composition, Protected, cost_of_falloff
+from designer.mechanism.composition import CompositionOfCounts, cost_of_falloff
 from designer.mechanism.spec import known_statistics, published_rows, unchanging_rows
-from designer.problem.histogram import Universe
 from designer.tradeoff.costs import Cost
 from designer.tradeoff.functions import Tradeoff
 
@@ -120,14 +119,8 @@ class TableAgreement(Agreement[LatticeMechanism, LatticeRelease]):
         return AgreeingTables.joined(answers, released.answer_tables(), words, True)
 
 
-class LatticeComposition(Composition[LatticeMechanism]):
+class LatticeComposition(CompositionOfCounts[LatticeMechanism]):
     """By the fall-off of the noise."""
-
-    def protected(self, made: LatticeMechanism) -> Protected:
-        return made.relation
-
-    def counted(self, made: LatticeMechanism) -> Universe:
-        return made.universe
 
     def of_budget(self, made: LatticeMechanism, budget: Fraction) -> Cost:
         return cost_of_falloff(made, made.falloff, budget)

@@ -29,7 +29,7 @@ from designer.certificate.guarantee import BUDGET_OR_NONE, NOTIONS, RATIO, Guara
 from designer.limits import MOST_CHANNEL_BITS, MOST_CHANNEL_ENTRIES
 from designer.local.collector import Estimate, Reports, SimulatedReports, covariance, estimated, queries_of, tally
 from designer.local.peaks import DESCRIBED, RULED, DescribedTable, LossRule
-from designer.mechanism.composition import Composition, Protected
+from designer.mechanism.composition import CompositionOfCounts
 from designer.problem.histogram import Keys, Universe
 from designer.problem.relation import finite_pairs
 from designer.problem.workload import keys_from_spec
@@ -461,14 +461,8 @@ class ReportsForm(ReleaseForm[Channel, Reports]):
         return ("That each person reported once.",)
 
 
-class ChannelComposition(Composition[Channel]):
+class ChannelComposition(CompositionOfCounts[Channel]):
     """Pure."""
-
-    def protected(self, made: Channel) -> Protected:
-        return made.relation
-
-    def counted(self, made: Channel) -> Universe:
-        return made.universe
 
     def of_budget(self, made: Channel, budget: Fraction) -> Cost:
         return Cost.pure(budget)

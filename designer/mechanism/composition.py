@@ -18,9 +18,8 @@ from designer.base.errors import InvalidProblem
 from designer.problem.domain import Domain
 from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
-from designer.relations.invariants.one_budget import InvariantChanges
-from designer.relations.metrics.metric import Metric
 from designer.relations.metrics.presence import AddRemove, AppearOrChange, Presence
+from designer.relations.records.counting import TakesCounts
 from designer.tradeoff.conversions import rho_of_laplace
 from designer.tradeoff.costs import Cost
 from designer.tradeoff.functions import Tradeoff
@@ -28,6 +27,7 @@ from solvers.exact.rational import float_above
 
 M = TypeVar("M")
 MOST_POINTS, MOST_LISTED = 100, 5_000  # elements, and changes of an invariant, that are looked at one by one
+C = TypeVar("C", bound=TakesCounts[Any])
 Protected = Relation | Presence
 
 
@@ -119,6 +119,9 @@ class Composition(ABC, Generic[M]):
 def single_changes(made: Any, budget: Fraction) -> Floats | None:
     """The differences of the measured answers in every change of one record, or of an invariant's list, that has at most this
     budget, (m, R); None where they are many, or are not listed."""
+    from designer.relations.invariants.one_budget import InvariantChanges
+    from designer.relations.metrics.metric import Metric
+
     relation = made.relation
     known = isinstance(relation, (Metric, AddRemove, AppearOrChange)) and relation.size <= MOST_POINTS
     if not known and not (isinstance(relation, InvariantChanges) and relation.listed and len(relation.changes) <= MOST_LISTED):
@@ -126,6 +129,16 @@ def single_changes(made: Any, budget: Fraction) -> Floats | None:
     pairs = made.sensitivity().all_pairs(implied=True)
     within = pairs.budgets <= float_above(budget) * (1 + relation.budget_error)
     return np.asarray(pairs.differences[within])
+
+
+class CompositionOfCounts(Composition[C]):
+    """Of mechanisms that release from counts of elements, under a relation of these."""
+
+    def protected(self, made: C) -> Protected:
+        return made._hidden
+
+    def counted(self, made: C) -> Universe:
+        return made.universe
 
 
 def cost_of_falloff(made: object, falloff: str, budget: Fraction) -> Cost:

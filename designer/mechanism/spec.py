@@ -34,11 +34,10 @@ from designer.certificate.agreement import (
 from designer.certificate.change_norms import ByLength
 from designer.certificate.norms import Norm
 from designer.mechanism.additive import WITH_DELTA, AdditiveMechanism, is_unwritten
-from designer.mechanism.composition import Composition, Protected, cost_of_falloff, single_changes
+from designer.mechanism.composition import CompositionOfCounts, cost_of_falloff, single_changes
 from designer.mechanism.interface import GridMechanism, Mechanism
 from designer.mechanism.release import Release, kept_rows
 from designer.problem.compressed_rows import IntervalRows, entries_of, extremes, rows_of
-from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
 from designer.problem.workload import Workload
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
@@ -260,14 +259,8 @@ def _within(row: Floats, known: Floats) -> bool:
 MOST_SHAPES = 16  # answers that one change moves
 
 
-class GridComposition(Composition[G]):
+class GridComposition(CompositionOfCounts[G]):
     """By the fall-off of the noise."""
-
-    def protected(self, made: G) -> Protected:
-        return made.relation
-
-    def counted(self, made: G) -> Universe:
-        return made.universe
 
     def of_budget(self, made: G, budget: Fraction) -> Cost:
         return cost_of_falloff(made, made.falloff, budget)

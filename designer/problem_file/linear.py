@@ -160,6 +160,7 @@ class LinearReader(RelationReader, Reader):
         signs = list(dict.fromkeys(form.sign for form in forms))
         found = [sign for sign in signs if sign in given]
         if len(found) != 1:
+            at_address(STRUCTURED)  # the room whose forms may be meant is named where it is missing
             named = [key for key in given if key in BUILDERS or given[key] in [*BUILDERS]]
             remedy = f'write builder = "{next(b for b in BUILDERS if b in (named[0], given[named[0]]))}"; ' if named else ""
             raise InvalidProblem(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from designer.programs.stated_programs import KNormProgram as k_norm
     from designer.programs.stated_programs import LatticeProgram as lattice
     from designer.programs.stated_programs import LimitProgram as limit
-    from designer.programs.stated_programs import StatisticalProgram as statistical
+    from designer.programs.statistical_program import StatisticalProgram as statistical
     from designer.programs.strategy_program import StrategyProgram as strategy
 
 __all__ = [
@@ -58,9 +58,9 @@ __getattr__, __dir__ = public_names(
         "designer.programs.preprocessing_program": "preprocessing=PreprocessingProgram",
         "designer.programs.scales_program": "box=BoxProgram capped_l1=CappedProgram",
         "designer.programs.stated_programs": (
-            "bundles=BundlesProgram k_norm=KNormProgram lattice=LatticeProgram limit=LimitProgram "
-            "statistical=StatisticalProgram"
+            "bundles=BundlesProgram k_norm=KNormProgram lattice=LatticeProgram limit=LimitProgram"
         ),
+        "designer.programs.statistical_program": "statistical=StatisticalProgram",
         "designer.programs.strategy_program": "strategy=StrategyProgram",
     },
 )

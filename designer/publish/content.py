@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from designer.accounts.check import Checked
 from designer.accounts.dataset_state import Balance
 from designer.accounts.ledger import Forecast
-from designer.audit.verdict import DeepVerdict
 from designer.base.display import printed
 from designer.base.json_text import FORM
 from designer.certificate.frozen import FrozenMechanism, Released
@@ -20,6 +19,9 @@ from designer.designing.comparison import Comparison
 from designer.files.releases import ReleaseVerdict
 from designer.files.signatures import SignedBy
 from designer.relations.records.row_unit import RowUnit, row_as_stated
+
+if TYPE_CHECKING:
+    from designer.audit.verdict import DeepVerdict
 
 Weight = Literal["plain", "note", "warning"]
 

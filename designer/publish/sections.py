@@ -12,8 +12,6 @@ import numpy as np
 from designer.accounts.dataset_state import Balance, Reserve
 from designer.accounts.ledger_text import STATES, cost_text, left_text
 from designer.accounts.totals import Total
-from designer.audit.deep import UNSEEN
-from designer.audit.verdict import TITLES
 from designer.base.answer_table import AnswerTable, in_releases
 from designer.base.arrays import Floats
 from designer.base.display import closest, counted
@@ -24,7 +22,7 @@ from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import Guarantee
 from designer.designing.comparison import Comparison
 from designer.designing.printouts import COLUMNS
-from designer.files.releases import OUTSIDE
+from designer.files.releases import OUTSIDE, UNSEEN
 from designer.files.signatures import SignedBy
 from designer.publish.content import (
     LONGEST_TEXT,
@@ -444,7 +442,7 @@ def deep_section(evidence: Evidence) -> tuple[PageSection, ...]:
     verdict = evidence.deep
     if verdict is None:
         return ()
-    rows = tuple((named(f.subject), TITLES[f.manner].lower(), _held(f.holds), named(f.words, 600)) for f in verdict.findings)
+    rows = tuple((named(f.subject), f.manner, _held(f.holds), named(f.words, 600)) for f in verdict.findings)
     held = "Nothing that was looked at fails." if verdict.holds else "Some of the lines below FAIL: release nothing with this."
     asked = (
         f"Each test would see an error of {100 * verdict.power.sees:g} % with a probability of {verdict.power.probability:g}; "

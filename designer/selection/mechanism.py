@@ -27,7 +27,7 @@ from designer.certificate.frozen import SpecForm, settle_claim
 from designer.certificate.guarantee import BUDGET_RANGE, CHANGING, NOTIONS, Guarantee, budget_range
 from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import SensitivitySet
-from designer.mechanism.composition import Composition, Protected
+from designer.mechanism.composition import CompositionOfCounts
 from designer.problem.histogram import Universe, counts
 from designer.problem.relation import Relation
 from designer.problem.workload import Workload, workload_from_spec
@@ -396,14 +396,8 @@ class ChoiceForm(ReleaseForm[Selection, Choice]):
         return ("How good the choice is: no score leaves, and none has a standard error.",)
 
 
-class ChoiceComposition(Composition[Selection]):
+class ChoiceComposition(CompositionOfCounts[Selection]):
     """Pure, and of bounded range under the exponential law."""
-
-    def protected(self, made: Selection) -> Protected:
-        return made.relation
-
-    def counted(self, made: Selection) -> Universe:
-        return made.universe
 
     def of_budget(self, made: Selection, budget: Fraction) -> Cost:
         return Cost.of_bounded_range(budget) if made.law == "exponential" else Cost.pure(budget)

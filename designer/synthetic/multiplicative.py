@@ -13,7 +13,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import ConfidenceLimits, symmetric_limits
+from designer.base.answer_table import ConfidenceLimits
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, count, positive, shown
 from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_errors
@@ -22,13 +22,9 @@ from designer.certificate.certificate import PrivacyCertificate, settled_claim
 from designer.certificate.frozen import SpecForm, settle_claim
 from designer.certificate.guarantee import Guarantee, Optimality
 from designer.limits import MOST_ROUNDS
-from designer.problem.histogram import Universe, exact_answers
-from designer.problem.relation import Relation
-from designer.relations.kinds import require_listed
+from designer.problem.histogram import exact_answers
 from designer.relations.problem import Problem
-from designer.relations.records.counting import TakesCounts, require_public
-from designer.relations.records.row_unit import RowUnit
-from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
+from designer.sampling.entropy import Entropy
 from designer.sampling.integer_laplace import DiscreteLaplace
 from designer.sampling.integer_samplers import SMALLEST_RATE
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
@@ -39,6 +35,7 @@ from designer.synthetic.release import (
     RECORDS,
     SELECTION,
     Round,
+    SynthesisedFromCounts,
     SyntheticRelease,
     SyntheticSimulation,
     statement,
@@ -55,7 +52,7 @@ PASSES = 30
 
 
 @dataclass(frozen=True, eq=False)
-class MWEM(TakesCounts[SyntheticRelease]):
+class MWEM(SynthesisedFromCounts):
     """T rounds of a choice and a measurement, each for its share of the metric;
     the synthetic histogram is computed from them alone.
 
@@ -73,7 +70,7 @@ class MWEM(TakesCounts[SyntheticRelease]):
     """
 
     format: ClassVar[str] = "dp-designer/mwem"
-    synthetic: ClassVar[bool] = True
+    bound_proof: ClassVar[str] = "docs/theory/synthetic.md, 4"
     spec_form = SpecForm(
         Named(
             "mwem",
@@ -153,17 +150,9 @@ class MWEM(TakesCounts[SyntheticRelease]):
         return statement(q, self.privacy, words, self.fingerprint)
 
     @property
-    def _hidden(self) -> Relation:
-        return self.queries.relation
-
-    @property
     def proves_bound(self) -> bool:
         """Does `bound` speak of what is released? It is proven of the average over all rounds."""
         return self.output == "average"
-
-    @property
-    def universe(self) -> Universe:
-        return self.queries.workload.universe
 
     @hides_data_in_errors
     def _release_counts(self, given: NDArray[np.int64], /) -> SyntheticRelease:
@@ -174,18 +163,10 @@ class MWEM(TakesCounts[SyntheticRelease]):
         y = self.histogram_of(transcript)
         return SyntheticRelease(y, *self._answered(y), tuple(transcript), self.guarantee, self.fingerprint, law=self)
 
-    def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> tuple[SyntheticSimulation, ...]:
-        """What `size` releases of `data` would be, PUBLIC or invented counts or records: each is stamped as not private."""
-        entropy, (_, given) = simulation_entropy(seed), self._given(require_public(data), RowUnit())
-        return tuple(self._simulated(given, entropy, stamp) for stamp in stamp_of_each(seed, count(size, "size")))
-
     def _simulated(self, given: NDArray[np.int64], entropy: Entropy, stamp: str) -> SyntheticSimulation:
         transcript = self._transcript(given, entropy)
         y = self.histogram_of(transcript)
         return SyntheticSimulation(y, *self._answered(y), tuple(transcript), stamp)
-
-    def _answered(self, y: Floats) -> tuple[Floats, tuple[str, ...]]:
-        return frozen(self.queries.values @ y), self.queries.workload.queries
 
     def _transcript(self, histogram: object, entropy: Entropy) -> list[Round]:
         """The rounds: the one place where the counts are touched."""
@@ -268,21 +249,12 @@ class MWEM(TakesCounts[SyntheticRelease]):
         return float(n * self.queries.bias + learning + choice + noise + 2 * float(self.queries.step))
 
     def _limits_of(self, released: SyntheticRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
-        """Intervals of all answers together, from `bound`; no narrower ones are proven for each, and none for other outputs."""
         if self.output != "average":
             raise InvalidProblem(
                 f"intervals: no bound of the error is proven for the output {self.output!r}, which depends on the data; the "
                 "output 'average' has one."
             )
-        return symmetric_limits(
-            released.answers,
-            np.full(len(released.answers), self.bound(1 - level)),
-            self.queries.workload.whole_rows,
-            "a proven bound of the largest error of all answers, whatever the data (docs/theory/synthetic.md, 4)",
-        )
-
-    def _require_listed(self) -> None:
-        require_listed(self.queries.relation)
+        return super()._limits_of(released, level, simultaneous)
 
     def core(self) -> dict[str, Any]:
         return {

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
-from designer.base.answer_table import AnswerTable, LawOfAnswers, Tabular, tables_in_order
-from designer.base.arrays import Floats
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.base.answer_table import AnswerTable, ConfidenceLimits, LawOfAnswers, Tabular, symmetric_limits, tables_in_order
+from designer.base.arrays import Floats, frozen
+from designer.base.checks import count
 from designer.base.schema import COUNT, Named, noted, one_of, record, whole
 from designer.certificate.certificate import PrivacyCertificate
 from designer.certificate.guarantee import BUDGET_RANGE, NOTIONS, Guarantee, budget_range
-from designer.problem.relation import BUDGETS_ADD
+from designer.problem.histogram import Universe
+from designer.problem.relation import BUDGETS_ADD, Relation
+from designer.relations.kinds import require_listed
+from designer.relations.records.counting import TakesCounts, require_public
 from designer.relations.records.row_unit import RowUnit
+from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.synthetic.queries import LipschitzQueries
 
@@ -96,6 +105,49 @@ class SyntheticSimulation(Synthetic):
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "stamp": self.stamp}
+
+
+class SynthesisedFromCounts(TakesCounts[SyntheticRelease]):
+    """What makes a synthetic histogram from counts; a release and `bound` speak of its answers."""
+
+    synthetic: ClassVar[bool] = True
+    bound_proof: ClassVar[str]  # the section that proves `bound`
+    queries: LipschitzQueries
+
+    @abstractmethod
+    def _simulated(self, given: NDArray[np.int64], entropy: Entropy, stamp: str) -> SyntheticSimulation: ...
+
+    @abstractmethod
+    def bound(self, beta: float = 0.05) -> float:
+        """With probability 1 - beta no answer is further off than this."""
+
+    @property
+    def _hidden(self) -> Relation:
+        return self.queries.relation
+
+    @property
+    def universe(self) -> Universe:
+        return self.queries.workload.universe
+
+    def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> tuple[SyntheticSimulation, ...]:
+        """What `size` releases of `data` would be, PUBLIC or invented counts or records: each is stamped as not private."""
+        entropy, (_, given) = simulation_entropy(seed), self._given(require_public(data), RowUnit())
+        return tuple(self._simulated(given, entropy, stamp) for stamp in stamp_of_each(seed, count(size, "size")))
+
+    def _answered(self, y: Floats) -> tuple[Floats, tuple[str, ...]]:
+        return frozen(self.queries.values @ y), self.queries.workload.queries
+
+    def _limits_of(self, released: SyntheticRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
+        """Intervals of all answers together, from `bound`; no narrower ones are proven for each."""
+        return symmetric_limits(
+            released.answers,
+            np.full(len(released.answers), self.bound(1 - level)),
+            self.queries.workload.whole_rows,
+            f"a proven bound of the largest error of all answers, whatever the data ({self.bound_proof})",
+        )
+
+    def _require_listed(self) -> None:
+        require_listed(self.queries.relation)
 
 
 def statement(queries: LipschitzQueries, privacy: PrivacyCertificate, mechanism: str, fingerprint: str) -> Guarantee:

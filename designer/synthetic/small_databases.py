@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import ConfidenceLimits, symmetric_limits
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, count, positive, shown
 from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, hides_data_in_errors
@@ -22,22 +21,27 @@ from designer.certificate.certificate import PrivacyCertificate, settled_claim
 from designer.certificate.frozen import SpecForm, settle_claim
 from designer.certificate.guarantee import Guarantee, Optimality
 from designer.limits import LARGEST_STEP_EXPONENT, MOST_SMALL_DATABASE_STEPS, MOST_SMALL_DATABASE_SUMS, MOST_SMALL_DATABASES
-from designer.problem.histogram import Universe, exact_answers
-from designer.problem.relation import Relation
-from designer.relations.kinds import require_listed
+from designer.problem.histogram import exact_answers
 from designer.relations.problem import Problem
-from designer.relations.records.counting import TakesCounts, require_public
-from designer.relations.records.row_unit import RowUnit
-from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
+from designer.sampling.entropy import Entropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.synthetic.queries import LipschitzQueries, public_records, read_core, require_queries, whole_histogram
-from designer.synthetic.release import LAWS, PARAMETERS, RECORDS, SELECTION, SyntheticRelease, SyntheticSimulation, statement
+from designer.synthetic.release import (
+    LAWS,
+    PARAMETERS,
+    RECORDS,
+    SELECTION,
+    SynthesisedFromCounts,
+    SyntheticRelease,
+    SyntheticSimulation,
+    statement,
+)
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class SmallDB(TakesCounts[SyntheticRelease]):
+class SmallDB(SynthesisedFromCounts):
     """Chooses y among the histograms of m records, with weight `exp(-s(y) / (2 c))`, `s(y) = max_k |P_k x - (n / m) P_k y|`.
 
     queries: P with Lipschitz constants at most c. records: n, public. size: m. Answers and histogram are those of y scaled to n
@@ -51,7 +55,7 @@ class SmallDB(TakesCounts[SyntheticRelease]):
 
     format: ClassVar[str] = "dp-designer/small-db"
     proves_bound: ClassVar[bool] = True  # of what is released
-    synthetic: ClassVar[bool] = True
+    bound_proof: ClassVar[str] = "docs/theory/synthetic.md, 3"
     spec_form = SpecForm(
         Named(
             "small_db",
@@ -99,14 +103,6 @@ class SmallDB(TakesCounts[SyntheticRelease]):
         )
         return statement(self.queries, self.privacy, words, self.fingerprint)
 
-    @property
-    def _hidden(self) -> Relation:
-        return self.queries.relation
-
-    @property
-    def universe(self) -> Universe:
-        return self.queries.workload.universe
-
     @hides_data_in_errors
     def _release_counts(self, given: NDArray[np.int64], /) -> SyntheticRelease:
         return self._release_of(self._draw(given, self._release_entropy()))
@@ -115,11 +111,6 @@ class SmallDB(TakesCounts[SyntheticRelease]):
         """The release of the candidate of this number."""
         y = self._synthetic(candidate)
         return SyntheticRelease(y, *self._answered(y), (), self.guarantee, self.fingerprint, law=self)
-
-    def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> tuple[SyntheticSimulation, ...]:
-        """What `size` releases of `data` would be, PUBLIC or invented counts or records: each is stamped as not private."""
-        entropy, (_, given) = simulation_entropy(seed), self._given(require_public(data), RowUnit())
-        return tuple(self._simulated(given, entropy, stamp) for stamp in stamp_of_each(seed, count(size, "size")))
 
     def _simulated(self, given: NDArray[np.int64], entropy: Entropy, stamp: str) -> SyntheticSimulation:
         y = self._synthetic(self._draw(given, entropy))
@@ -142,9 +133,6 @@ class SmallDB(TakesCounts[SyntheticRelease]):
     def _synthetic(self, candidate: int) -> Floats:
         return frozen(self.candidates.histogram(candidate) * (self.records / self.size))
 
-    def _answered(self, y: Floats) -> tuple[Floats, tuple[str, ...]]:
-        return frozen(self.queries.values @ y), self.queries.workload.queries
-
     def bound(self, beta: float = 0.05) -> float:
         """With probability 1 - beta no answer is further off than this (DX Proposition 1,
         sharpened in docs/theory/synthetic.md, 3).
@@ -155,18 +143,6 @@ class SmallDB(TakesCounts[SyntheticRelease]):
         n, q = self.records, self.queries
         sampling = n * q.spread * math.sqrt(math.log(2 * len(q.weights)) / (2 * self.size))
         return n * q.bias + sampling + 2 * q.constant * (math.log(len(self.candidates.answers)) + math.log(1 / beta))
-
-    def _limits_of(self, released: SyntheticRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
-        """Intervals of all answers together, from `bound`; no narrower ones are proven for each."""
-        return symmetric_limits(
-            released.answers,
-            np.full(len(released.answers), self.bound(1 - level)),
-            self.queries.workload.whole_rows,
-            "a proven bound of the largest error of all answers, whatever the data (docs/theory/synthetic.md, 3)",
-        )
-
-    def _require_listed(self) -> None:
-        require_listed(self.queries.relation)
 
     def core(self) -> dict[str, Any]:
         return {"queries": self.queries.to_spec(), "records": self.records, "size": self.size, "selection": self.selection}

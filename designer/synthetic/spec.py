@@ -17,8 +17,7 @@ import numpy as np
 from designer.base.errors import InvalidSpec
 from designer.base.schema import NAMES, PLACE, list_of, number, record, text, whole
 from designer.certificate.agreement import BY_NAME, RESTORE, ReleaseForm, ReleaseKeys, as_entry, whole_numbers
-from designer.mechanism.composition import Composition, Protected
-from designer.problem.histogram import Universe
+from designer.mechanism.composition import CompositionOfCounts
 from designer.synthetic.multiplicative import MWEM
 from designer.synthetic.release import Round, SyntheticRelease
 from designer.synthetic.small_databases import SmallDB
@@ -130,14 +129,8 @@ def _require_possible(mechanism: MWEM, transcript: list[Round]) -> None:
             raise InvalidSpec(f"rounds: a measurement without noise is not what any counts give; {RESTORE}")
 
 
-class MultiplicativeComposition(Composition[MWEM]):
+class MultiplicativeComposition(CompositionOfCounts[MWEM]):
     """Pure: the shares of all rounds add up, and no more than the budget is spent. The rhos of rounds add up, too."""
-
-    def protected(self, made: MWEM) -> Protected:
-        return made.queries.relation
-
-    def counted(self, made: MWEM) -> Universe:
-        return made.universe
 
     def of_budget(self, made: MWEM, budget: Fraction) -> Cost:
         whole = Cost.pure(budget * min(Fraction(1), sum((a + b for a, b in made.shares), Fraction(0))))
@@ -146,14 +139,8 @@ class MultiplicativeComposition(Composition[MWEM]):
         return replace(whole, rho=min(rho_of_pure(budget), sum(rounds, Fraction(0))))
 
 
-class SmallDatabaseComposition(Composition[SmallDB]):
+class SmallDatabaseComposition(CompositionOfCounts[SmallDB]):
     """Pure, and of bounded range under the exponential law."""
-
-    def protected(self, made: SmallDB) -> Protected:
-        return made.queries.relation
-
-    def counted(self, made: SmallDB) -> Universe:
-        return made.universe
 
     def of_budget(self, made: SmallDB, budget: Fraction) -> Cost:
         return Cost.of_bounded_range(budget) if made.selection == "exponential" else Cost.pure(budget)

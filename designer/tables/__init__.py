@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from designer.tables.answers import Answer, TableRelease
     from designer.tables.condition import Condition
     from designer.tables.groups import Groups, hierarchy, nested_codes, tree
+    from designer.tables.hierarchy_plan import consistent_levels
     from designer.tables.intervals import consistent_margins
     from designer.tables.measure import Measure
     from designer.tables.other_noise import PureSum, Quantile, SlowlyScaledSum
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from designer.tables.policies.policies import GaussianSums
     from designer.tables.policies.slow_policies import StudentNoise, TransformedNoise
     from designer.tables.queries import Average, Count, CountDistinct, Sum, variance_for
-    from designer.tables.records import consistent_levels
     from designer.tables.unit_splitting import Key, UnitSplitting
     from designer.tables.variance_by import VarianceBy
 
@@ -65,7 +65,7 @@ __getattr__, __dir__ = public_names(
     {
         "designer.tables.answers": "Answer TableRelease",
         "designer.tables.condition": "Condition",
-        "designer.tables.records": "consistent_levels",
+        "designer.tables.hierarchy_plan": "consistent_levels",
         "designer.tables.groups": "Groups hierarchy nested_codes tree",
         "designer.tables.unit_splitting": "Key UnitSplitting",
         "designer.tables.intervals": "consistent_margins",

@@ -112,7 +112,7 @@ class TablePlan(FrozenMechanism):
 
     splitting, rho, constant: a coarser policy to publish, too, `constant + rho m(r)^2`, m(r) the rows of r after `splitting`
     (Algorithm 1 of Seeman et al.). Without rho, the least that holds. The constant part, 0 unless stated, is for what costs
-    every record the same (`flat_loss`: counts, quantiles; Lemma 5.6). Construction proves that the policy is above P for every
+    every record the same (counts, quantiles; Lemma 5.6). Construction proves that the policy is above P for every
     record, and raises `NotPrivate` otherwise. unlisted: what happens to a record that a query asks about and that is in none of
     its listed groups, or lacks a label. See `designer.problem.histogram`.
 
@@ -513,13 +513,6 @@ class TablePlan(FrozenMechanism):
         selections = self._selections
         total = sum(selection.delta for selection in selections)
         return {**rows, self._delta_name: min(1.0, total * (1 + 2.0**-40)) if selections else 0.0, "queries": len(self.queries)}
-
-
-def flat_loss(plan: TablePlan) -> Fraction:
-    """What the queries that cost every record the same cost together: with this constant, rho is that of the sums."""
-    if plan.splitting is None:
-        raise NoAttribute("splitting: missing; without one there is no loss of split rows to tell it from.")
-    return plan._row_cost.constant
 
 
 @facts.deviations_in_units.register(TablePlan)

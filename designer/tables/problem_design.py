@@ -17,7 +17,7 @@ def design_hierarchy(
     problem: HierarchyProblem, /, family: str = "auto", *, tolerance: float = 1e-6, **rest: Any
 ) -> DesignOfKind:
     """The plan whose consistent answers meet all targets at the least functional of the exact policy."""
-    from designer.tables.records import design_table_plan
+    from designer.tables.hierarchy_plan import design_table_plan
 
     start, (options, other) = time.perf_counter(), options_apart(rest)
     chosen_family(problem, family, options, (), other)

@@ -8,15 +8,13 @@ What is decided exactly: docs/theory/tradeoff.md, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
-from math import lcm
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from designer.base.arrays import Floats
 from designer.base.checks import checked, rational_from, shown
@@ -24,7 +22,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.schema import RATIONAL, ClosedList, Named, either, of_kind, spec_of
 from designer.tradeoff.breakpoints import Kinks
 from designer.tradeoff.functions import EpsilonDelta, Gaussian, Group, LaplaceTradeoff, Tradeoff
-from designer.tradeoff.piecewise import PiecewiseLinear, below_tangents, ladder, piecewise_below
+from designer.tradeoff.piecewise import PiecewiseLinear
 from designer.tradeoff.response_mixture import ResponseMixture
 from solvers.exact.balls import exp_ball, float_above_real, normal_cdf, rational_ball, sign
 
@@ -167,61 +165,6 @@ def compose(first: Tradeoff, second: Tradeoff) -> Tradeoff:
         f"first: {first.sentence()} and {second.sentence()} have no exact composition here; use `Account` "
         "(designer.tradeoff.account), which bounds it from both sides."
     )
-
-
-@dataclass(frozen=True)
-class Resolution:
-    """How finely composition below is computed: tangents at `steps` equal steps of epsilon, up to where delta is within `tail`
-    of the least it ever gets, or epsilon is 64. Corners are kept to 2^-bits.
-    """
-
-    tail: float = 1e-9
-    steps: int = 40
-    bits: int = 100
-
-    def slopes(self, delta: Callable[[float], float]) -> list[Fraction]:
-        """The slopes of the tangents to a function with this delta(epsilon), in floats: they decide how close the bound is,
-        not its side."""
-        limit, never = 1 / 16, delta(700.0)
-        while limit < 64 and delta(limit) > never + self.tail:
-            limit *= 2**0.25
-        return ladder(limit, self.steps)
-
-    def below(self, tradeoff: Tradeoff) -> PiecewiseLinear:
-        """The lower bound of a function on these tangents; a piecewise linear one stays as it is."""
-        if isinstance(tradeoff, PiecewiseLinear):
-            return tradeoff
-        return piecewise_below(tradeoff, self.slopes(tradeoff.delta_at), self.bits)
-
-
-def compose_below(first: Tradeoff, second: Tradeoff, resolution: Resolution | None = None) -> PiecewiseLinear:
-    """A function proven to be at most the tensor product: that of lower bounds, because the product rises with both factors.
-
-    delta of a product of atoms (p, q) is `sum (q - slope p)_+`, summed in integers without sorting: 0.1 s for 80 by 80 atoms
-    where the exact product takes 2 s.
-    """
-    fine = resolution or Resolution()
-    left, right = fine.below(first), fine.below(second)
-    (p, q, whole), (r, s, other) = _integer_atoms(left), _integer_atoms(right)
-    null, alternative, total = np.outer(p, r).ravel(), np.outer(q, s).ravel(), whole * other
-    shares = np.array(null / total, dtype=float), np.array(alternative / total, dtype=float)
-
-    def gap(slope: Fraction) -> Fraction:
-        excess = alternative * slope.denominator - null * slope.numerator
-        return Fraction(int(excess[excess > 0].sum()), total * slope.denominator)
-
-    def delta(epsilon: float) -> float:
-        return float(np.maximum(0.0, shares[1] - np.exp(epsilon) * shares[0]).sum())
-
-    return below_tangents(gap, fine.slopes(delta), left.symmetric and right.symmetric, fine.bits)
-
-
-def _integer_atoms(function: PiecewiseLinear) -> tuple[NDArray[Any], NDArray[Any], int]:
-    """The atoms as integers over one denominator."""
-    atoms = function.atoms()
-    whole = lcm(*(mass.denominator for atom in atoms for mass in atom))
-    p, q = (np.array([int(mass * whole) for mass in masses], dtype=object) for masses in zip(*atoms, strict=True))
-    return p, q, whole
 
 
 # The closed list of tradeoff functions, and how one is read from plain data.

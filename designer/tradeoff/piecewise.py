@@ -325,25 +325,6 @@ def _power_above(exponent: Fraction) -> Fraction:
     return fraction_above(lambda: exp_ball(exponent), bits=40)
 
 
-def piecewise_below(tradeoff: Tradeoff, slopes: Iterable[object], bits: int = 160) -> PiecewiseLinear:
-    """A piecewise linear function proven to be at most the given one: its tangents at `slopes`,
-    heights rounded down to 2^-bits.
-
-    The private side. For a symmetric function give slopes of at least 1; each tangent brings its mirror image.
-    """
-
-    def gap(slope: Fraction) -> Fraction:
-        if isinstance(tradeoff, PiecewiseLinear):
-            return tradeoff.exact_delta(slope)
-        return fraction_above(lambda: tradeoff.delta_ball(rational_ball(slope)), bits)
-
-    if not isinstance(slopes, Iterable):
-        raise InvalidProblem(f"slopes: {shown(slopes)} is not a list of slopes; `ladder` makes one.", value=slopes)
-    chosen = [rational_from(s, "slopes", 0) for s in slopes]
-    # The line of slope 0 is 0 <= beta, which is there anyway.
-    return below_tangents(gap, (s for s in chosen if s), tradeoff.symmetric, bits)
-
-
 def below_tangents(
     gap: Callable[[Fraction], Fraction], slopes: Iterable[Fraction], symmetric: bool, bits: int
 ) -> PiecewiseLinear:

@@ -83,11 +83,6 @@ class Lattice:
         """The square of the covolume."""
         return self.minors[-1]
 
-    @property
-    def log_covolume(self) -> float:
-        """log of the m-dimensional volume of a fundamental cell, as a float."""
-        return math.log(self.squared_determinant) / 2
-
     @cached_property
     def shear(self) -> tuple[tuple[Fraction, ...], ...]:
         """Gram-Schmidt coefficients `mu[i][j]`, `b_i = b*_i + sum over j < i of mu[i][j] b*_j`, exactly; lower triangular."""

@@ -220,7 +220,7 @@ def minimised(
     return (end if better else np.array(start)), int(found.nit)
 
 
-def steadily_minimised(objective: Objective, start: Array, iterations: int) -> tuple[Array, int]:
+def steadily_minimised(objective: Objective, start: Array, iterations: int, memory: int = MEMORY) -> tuple[Array, int]:
     """As `minimised`, where equal evaluations of the objective lead to equal steps on every processor: L-BFGS with a search
     along the line that halves and doubles, all sums in a fixed order."""
     point, (value, slope) = start, objective(start)
@@ -245,7 +245,7 @@ def steadily_minimised(objective: Objective, start: Array, iterations: int) -> t
         taken, change = moved - point, ahead - slope
         curved = float((taken * change).sum())
         if curved > 1e-12 * math.sqrt(float((taken * taken).sum()) * float((change * change).sum())):
-            pairs = [*pairs[1 - MEMORY :], (taken, change, curved)]
+            pairs = [*pairs[1 - memory :], (taken, change, curved)]
         settled = value - lower <= 1e-10 * max(abs(value), 1.0)
         point, value, slope = moved, lower, ahead
         if settled or np.abs(slope).max(initial=0.0) <= 1e-9:

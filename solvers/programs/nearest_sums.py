@@ -106,10 +106,10 @@ def fitted_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Array
         for row in np.flatnonzero((left > 0) & ~(abs(program.exact[:, free]).sum(axis=1) > 0)):
             # A total that is small beside the others, all of whose cells were put to 0: the multiplier that lets the best rise.
             entries = program.exact[[row]].toarray().ravel()
-            there = entries > 0
-            if there.any():
-                multipliers[row] -= (slope[there] / entries[there]).min()
-                slope = slope - entries * (slope[there] / entries[there]).min()
+            if (there := entries > 0).any():
+                rise = (slope[there] / entries[there]).min()
+                multipliers[row] -= rise
+                slope = slope - entries * rise
                 free = free | (there & (slope <= FAR * steep))
         found = program.step(cells / scale, slope, left, unit, steep, free)
         far = found is None or max(float(np.abs(part).max(initial=0.0)) for part in found) > FAR**2

@@ -49,6 +49,7 @@ def laplace() -> Any:
     return design(Problem(Workload([[1.0, 0, 0], [0, 1, 0]]), metrics.uniform(3, 0.5)), "laplace").mechanism
 
 
+@pytest.mark.every_room
 def test_every_format_is_looked_at() -> None:
     assert set(ONE_OF_EACH) == set(KINDS)
 

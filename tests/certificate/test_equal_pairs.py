@@ -37,6 +37,12 @@ def test_differences_that_a_norm_calls_alike_have_one_exact_length(order: str, e
     assert len(lengths) < len(differences)
 
 
+def test_entries_of_equal_weights_are_alike_in_any_order_and_others_are_not() -> None:
+    norm = Norm(np.array([0.3, 0.1, 0.3, np.inf]), "l1")
+    one, other, third = norm.alike(np.array([[1.0, 5, -2, 0], [2, -5, 1, 0], [1, 2, 5, 0]]))
+    assert (one == other).all() and not (one == third).all()
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**9))
 def test_the_certificate_is_that_of_all_pairs_one_by_one(seed: int) -> None:

@@ -189,14 +189,14 @@ def test_show_report_and_seeded_samples_repeat(folder: Path, capsys: pytest.Capt
 def test_wrong_files_are_refused_by_every_command(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in commands(folder / name, folder):
         code, out, err = run(capsys, *arguments)
-        assert code == (
-            2 if arguments[0] in ("design", "compare") or (arguments[0] == "show" and name.endswith(".toml")) else 4
-        ), arguments
+        other = name.endswith((".csv", ".npy")) or (arguments[0] == "show" and name.endswith(".toml"))  # files of other kinds
+        assert code == (2 if arguments[0] in ("design", "compare") or other else 4), arguments
         assert out == ""
-        assert err.startswith("dp-designer: ")
+        said = [line for line in err.splitlines() if not line.startswith("Will spend ")]
+        assert said[0].startswith("dp-designer: ")
         assert name in err or arguments[0] in ("release", "verify")
         assert "Traceback" not in err
-        assert err.count("\n") <= 2
+        assert len(said) <= 2
 
 
 def unusable(path: Path) -> str:
@@ -270,7 +270,7 @@ BAD_ARGUMENTS: list[tuple[list[str], int, str]] = [
     (["release", "spec.json", "--histogram", "folder"], 2, "folder"),
     (["release", "spec.json", "--histogram", "table.csv"], 2, "--column"),
     (["release", "spec.json", "--histogram", "table.csv", "--column", "nothing"], 2, "no column 'nothing'"),
-    (["release", "spec.json", "--histogram", "table.csv", "--column", "name"], 2, "histogram"),
+    (["release", "spec.json", "--histogram", "table.csv", "--column", "name"], 2, "must hold one nonnegative"),
     (["release", "spec.json", "--histogram", "problem.toml"], 2, "problem.toml"),
     (["release", "spec.json", "--histogram", "counts.npy", "-o", "none/release.json"], 2, "is not a folder"),
     (["release", "spec.json", "--histogram", "counts.csv"], 2, "name their elements in columns ['name']"),

@@ -106,7 +106,7 @@ def test_a_deep_verification_and_other_families_stand_in_the_page(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = ["laplace", "uniform_budget"]
-    monkeypatch.setattr("designer.cli.export_commands.compare", lambda problem: compare(problem, few))
+    monkeypatch.setattr("designer.cli.page_commands.compare", lambda problem: compare(problem, few))
     monkeypatch.setattr("designer.designing.comparison.limit", lambda problem: None)  # it takes seconds
     code, _, _ = run(capsys, "report", "spec.json", "-o", "page.html", "--deep", "--seconds", "0.2", "--compare")
     text = words("page.html")

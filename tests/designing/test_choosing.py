@@ -30,6 +30,7 @@ from designer.certificate.frozen import to_spec
 from designer.designing import factor_search, forget, listed, register
 from designer.designing import family as outdone
 from designer.designing.auto import CHEAP, ROOM, automatic_families, runs_for
+from designer.designing.design_result import rank_by_consistency
 from designer.designing.family import Family, Sizes, WorseThanIncumbent, with_incumbent
 from designer.designing.k_norm import K_NORM
 from designer.designing.laplace import LAPLACE, design_laplace
@@ -39,6 +40,7 @@ from designer.designing.strategy_geometric import STRATEGY_GEOMETRIC
 from designer.designing.strategy_laplace import STRATEGY_LAPLACE
 from designer.lattice.design import LATTICE_LAPLACE
 from designer.lattice.mechanism import LatticeMechanism
+from designer.mechanism.consistency import FRACTIONS
 from designer.mechanism.staircase import StaircaseMechanism
 from solvers import work
 from solvers.work import go_on, spend, within
@@ -702,8 +704,10 @@ def test_a_family_without_a_mechanism_says_why_once() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("place", range(60))
 def test_no_family_has_more_noise_by_its_name_than_inside_auto(place: int) -> None:
+    """But for whole numbers, where counts are asked beside published statistics: these go before fractions of less noise."""
     problem = list(problems(60, 9))[place][1]
     for row in compare(problem, effort="quick").rows:
-        name = row["family"].partition(",")[0]
         if row["loss"] is not None:
-            assert design(problem, name, effort="quick").loss <= row["loss"] * (1 + 1e-9), row["family"]
+            made = design(problem, row["family"].partition(",")[0], effort="quick")
+            whole = FRACTIONS in row["note"] and not rank_by_consistency(problem, made)[1]
+            assert whole or made.loss <= row["loss"] * (1 + 1e-9), row["family"]

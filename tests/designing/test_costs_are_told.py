@@ -10,6 +10,10 @@ import pytest
 from designer import DesignFailed, Problem, Workload, design, metrics
 from designer.base.progress import showing_progress
 from designer.certificate.sensitivity import SensitivitySet
+from designer.designing.family import WorseThanIncumbent, with_incumbent
+from designer.designing.laplace import best_weights
+from designer.designing.measured import once
+from solvers.work import is_over, spend, within
 
 
 def places(elements: int, queries: int) -> Problem:
@@ -108,3 +112,45 @@ def test_refusals_of_the_gaussian_strategy_speak_of_it() -> None:
     still = Problem(Workload(np.ones((1, 4))), metrics.uniform(4, 1.0), notion="zcdp")
     with pytest.raises(DesignFailed, match=r"^strategy_gaussian: no protected change .*use gaussian"):
         design(still, "strategy_gaussian")
+
+
+def test_what_families_share_is_found_once_and_its_work_counts_each_time() -> None:
+    problem, found = Problem(Workload.prefix(3), metrics.uniform(3, 1.0)), []
+
+    def make() -> int:
+        spend(2.0)
+        found.append(is_over())
+        return len(found)
+
+    with within(1.0) as cut:
+        assert once(problem, "key", make) == 1 and cut.cut  # what was cut off is not kept
+    for _ in range(2):
+        with within() as counted:
+            assert once(problem, "key", make) == 2
+        assert counted.spent == 2.0
+    assert once(problem, "another", make) == 3 and found == [True, False, False]
+    weighed = Problem(Workload.prefix(3), metrics.uniform(3, 1.0))
+    with patch("designer.designing.laplace.best_weights", side_effect=best_weights) as searched:
+        design(weighed, "laplace"), design(weighed, "strategy_geometric", search=False)
+    assert searched.call_count == 1
+
+
+def test_stairs_that_lose_more_than_is_reached_are_given_up_before_budgets_are_exact() -> None:
+    problem = Problem(
+        Workload([np.random.default_rng(0).random(30)]), metrics.euclidean(np.random.default_rng(1).random((30, 2)))
+    )
+    reached = design(problem, "staircase").loss
+    with patch("designer.designing.staircase.protected_differences", side_effect=AssertionError("budgets were made exact")):
+        with with_incumbent(problem, 0.9 * reached), pytest.raises(WorseThanIncumbent, match="not certified: its noise loses"):
+            design(problem, "staircase")
+        with with_incumbent(problem, 1.1 * reached), pytest.raises(AssertionError, match="made exact"):
+            design(problem, "staircase")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("cells", "most"), [(6, 42.0), (8, 70.8765), (10, 101.5899), (12, 134.6872)])
+def test_few_running_totals_lose_no_more_than_two_searches_of_all_starts_did(cells: int, most: float) -> None:
+    problem = Problem(Workload.prefix(cells), metrics.add_remove(cells, 1.0))
+    with within() as counted:
+        made = design(problem, "strategy_laplace")
+    assert made.loss <= most * (1 + 1e-9) and counted.spent < 0.75

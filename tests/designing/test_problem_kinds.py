@@ -44,8 +44,8 @@ from designer.selection.scores import Linear
 from designer.synthetic.multiplicative import mwem
 from designer.synthetic.small_databases import small_db
 from designer.tables import Accuracy, Count, Groups, Measure, PriorRecords, TablePlan, hierarchy, tree
+from designer.tables.hierarchy_plan import design_table_plan
 from designer.tables.least import least_plan
-from designer.tables.records import design_table_plan
 
 PEOPLE = Domain.of({"age": 3, "sex": 2})
 TABLES = MarginalWorkload.up_to(PEOPLE, 2)

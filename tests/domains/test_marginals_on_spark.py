@@ -18,7 +18,7 @@ from designer.domains.products_plan import design_structured
 from designer.problem.domain import Domain
 from designer.relations.records.counting import records_of
 from designer.relations.records.row_unit import RowUnit
-from tests.tables.test_tables_on_spark import as_table, spark
+from tests.oracles.spark_session import as_table, spark
 
 ibis = pytest.importorskip("ibis")
 pyspark = pytest.importorskip("pyspark")
@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs a Java runtime"),
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"),
 ]
-__all__ = ["spark"]  # the fixture of the tests of tables
+__all__ = ["spark"]  # a fixture
 
 STATES = ["TX", "tx", "Tx ", "DE"]  # told apart by their bytes
 DOMAIN = Domain.of({"state": STATES, "age": 6, "rate": ["0.0", "0.5", "2.0"], "sex": ["F", "M"]})

@@ -168,7 +168,7 @@ def test_an_invariant_is_a_metric_of_its_own() -> None:
 
 def test_a_budget_for_each_unit_of_distance_is_measured_in_units() -> None:
     """Any change is protected there, so that a number of changes would bound nothing."""
-    [distance] = [specimen for name, specimen in specimens().items() if name == "lattice distance"]
+    distance = specimens()["lattice distance"]
     measurement = as_measurement(distance)
     relation: Any = distance.relation  # type: ignore[attr-defined]
     assert f"the {relation.distance} distance" in str(measurement.input_metric)

@@ -46,16 +46,18 @@ PARTS: dict[Part, tuple[Callable[[Any], bool], bool]] = {
 
 
 def faults(kind: MechanismKind) -> list[str]:
-    """What a kind lacks, by the names of its parts."""
+    """What a kind lacks, by the names of its parts, but for those of rooms that were taken out."""
     found = []
     for name, (fits, may_be_none) in PARTS.items():
+        if (address := getattr(kind, name)) is not None and not is_there(address):
+            continue
         try:
             part = kind.part(name)
         except (ImportError, AttributeError) as missing:
             found.append(f"{kind.format}: {name}: {missing}")
             continue
         if not (may_be_none if part is None else fits(part)):
-            found.append(f"{kind.format}: {name}: {getattr(kind, name)} is not what it has to be")
+            found.append(f"{kind.format}: {name}: {address} is not what it has to be")
     return found or list(omissions(kind))
 
 

@@ -122,6 +122,7 @@ def test_saved_specs_fit_the_published_schema(kind: str, tmp_path: Path) -> None
     VALIDATOR.validate(json.loads(mechanisms()[kind].save(tmp_path / "s.json").read_text(encoding="utf-8")))
 
 
+@pytest.mark.every_room
 def test_the_schema_is_closed() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 

@@ -42,6 +42,7 @@ def spec_of(name: str) -> dict[str, Any]:
 FIRST_OF_FORMAT = one_of_each_format().values()
 
 
+@pytest.mark.every_room
 def test_every_format_and_every_kind_of_part_has_a_specimen() -> None:
     specs = [spec_of(name) for name in NAMES]
     assert {spec["format"] for spec in specs} == set(KINDS)
@@ -244,6 +245,7 @@ def test_a_test_that_promises_more_than_it_says_is_refused(name: str, tmp_path: 
             read(tmp_path, resealed(changed(spec, ("mechanism", "adjacency"), put(adjacency))))
 
 
+@pytest.mark.every_room
 def test_the_schema_names_every_format() -> None:
     schema = VALIDATOR.schema
     assert set(schema["properties"]["format"]["enum"]) == set(KINDS)

@@ -22,7 +22,9 @@ INSIDE = {
         "base.progress.showing_progress",
         "base.progress.track",
     },
-    "marginals_adult": {"tables.records.open_table"},  # as the command line opens a file, so that no type is guessed
+    "marginals_adult": {
+        "relations.records.record_files.open_table"
+    },  # as the command line opens a file, so that no type is guessed
     "mwem_adult": {"synthetic.multiplicative.equal_shares"},  # of every number of rounds, from the same queries
     "pictures": {
         *(

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import grimp
 
+from tests.rooms import ABOUT, CONTRACTS
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -58,6 +60,22 @@ def test_the_floors_that_readers_see_are_these() -> None:
     drawn = re.findall(r'x="([\d.]+)" y="(\d+)"[^>]*font-weight="600"[^>]*>(\w+)</text>', picture)
     rising = [name for _, _, name in sorted(drawn, key=lambda text: (-int(text[1]), float(text[0]))) if name != "solvers"]
     assert [floors[name] for name in rising] == sorted(floors.values())
+
+
+def test_a_room_needs_another_where_it_is_about_that() -> None:
+    """Whoever takes a room out that the core does not need loses what is about it (`tests/rooms.py`), and nothing else. What is
+    imported inside functions is about that room where it runs."""
+    floors = [layer.split(" | ") for layer in CONTRACTS[0]["layers"]]
+    above = {room for floor in floors[: floors.index(["problem_file"])] for room in floor} - {"cli"}
+    unlisted = []
+    for name, path in MODULES.items():
+        about = set().union(*(ABOUT.get(place, set()) for place in (path, *path.parents)))
+        for node in tree(name).body if name.count(".") > 1 else []:
+            package, _, rest = str(node.module if isinstance(node, ast.ImportFrom) else "").partition(".")
+            room = rest.partition(".")[0]
+            if package == "designer" and room in above - about - {name.split(".")[1]}:
+                unlisted.append(f"{name} imports {room}")
+    assert unlisted == []
 
 
 def test_a_room_exports_and_does_nothing_else() -> None:

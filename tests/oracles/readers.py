@@ -18,9 +18,9 @@ from typing import Any
 
 from designer.base.errors import InvalidProblem, hides_data_in_errors
 from designer.files.data_files import read_histogram, read_records
+from designer.relations.records.record_files import open_table
 from designer.relations.records.row_unit import RowUnit
 from designer.tables import Count, Groups, Measure, Sum
-from designer.tables.records import open_table
 from designer.tables.scans import numbers
 
 COLUMNS = ("k", "d", "n")

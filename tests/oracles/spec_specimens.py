@@ -15,6 +15,7 @@ import numpy as np
 from designer import Problem, Workload, invariants, metrics
 from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.norms import Norm
+from designer.files.kinds import KINDS
 from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.problem.domain import Domain
 from designer.problem.histogram import OTHERS, Keys
@@ -264,6 +265,15 @@ BY_ROOM = (
 )
 
 
+class Specimens(Lazy[FrozenMechanism]):
+    """Those of a room that is not there are asked for in vain, as the kind itself is."""
+
+    def __getitem__(self, name: str) -> FrozenMechanism:
+        if name not in self.makers:
+            KINDS[format_of(name)].part("mechanism")
+        return super().__getitem__(name)
+
+
 @cache
 def specimens() -> Lazy[FrozenMechanism]:
     """Those of the rooms that are there, by name."""
@@ -271,7 +281,7 @@ def specimens() -> Lazy[FrozenMechanism]:
     for room, of_kind in BY_ROOM:
         if room not in ABSENT:
             makers |= of_kind()
-    return Lazy({name: partial(_of_its_format, name, make) for name, make in makers.items()})
+    return Specimens({name: partial(_of_its_format, name, make) for name, make in makers.items()})
 
 
 def _of_its_format(name: str, make: Made) -> FrozenMechanism:

@@ -92,7 +92,8 @@ def variances(mechanism: Any, rows: Any, chosen: Any) -> Any:
     asked = rows[chosen]
     if isinstance(mechanism, HierarchyMechanism):
         groups = mechanism.groups.tocsr() if hasattr(mechanism.groups, "tocsr") else csr_array(mechanism.groups)
-        used = np.flatnonzero(groups.sum(axis=0))
+        marks = groups.T.astype(np.int64) @ np.random.default_rng(0).integers(1 << 40, size=groups.shape[0])
+        used = np.unique(marks, return_index=True)[1][int((marks == 0).any()) :]  # of cells in the same groups the first
         groups, asked = groups[:, used], asked[:, used]
         count, spread = groups.shape[0], 1 / (np.cosh(mechanism.rates) - 1)
         system = block_array([[diags_array(-spread), groups], [groups.T, None]])

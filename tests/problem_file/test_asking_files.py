@@ -40,7 +40,7 @@ from designer.problem_file.kinds import read_request
 from designer.problem_file.schema import problem_schema
 from designer.problem_file.sections import Choices
 from designer.programs.preprocessing_program import PreprocessingProgram
-from designer.programs.stated_programs import StatisticalProgram
+from designer.programs.statistical_program import StatisticalProgram
 from designer.relations.metrics.metric import Metric
 from designer.selection.mechanism import best_selection
 from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear

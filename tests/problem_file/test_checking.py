@@ -99,6 +99,7 @@ def test_every_kind_that_reads_records_says_what_is_not_listed(kind: str, tmp_pa
     assert check_records(tmp_path / "p.toml", written(tmp_path, ROWS[:4])).clean
 
 
+@pytest.mark.every_room
 def test_all_kinds_that_release_from_records_are_tried() -> None:
     assert {*FILES, "table_plan"} - {"structured"} == set(KINDS) - {"odds_ratio_test"}
 

@@ -31,6 +31,7 @@ def test_examples_are_designed(place: int, tmp_path: Path) -> None:
     assert request.title in outcome.lines[0] and outcome.data["fingerprint"] == outcome.mechanism.fingerprint
 
 
+@pytest.mark.every_room
 def test_every_kind_has_a_row_and_a_complete_example() -> None:
     rows = re.findall(r"^\| .*?`(\w+)` \| ", PAGE, re.MULTILINE)
     examples = ROOT / "examples"

@@ -64,6 +64,7 @@ def unfilled(data: Any, keys: tuple[str, ...] = ()) -> list[str]:
     return [unfilled_place(keys)] if isinstance(data, str) and data.startswith(MARK) else []
 
 
+@pytest.mark.every_room
 def test_there_is_a_start_for_every_kind() -> None:
     assert list(STARTS) == list(KINDS)
 

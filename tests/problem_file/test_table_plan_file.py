@@ -35,9 +35,9 @@ from designer.tables import (
     tree,
     variance_for,
 )
+from designer.tables.hierarchy_plan import design_table_plan
 from designer.tables.least import least_plan
 from designer.tables.policies.design import COUNT, Accuracy, PriorRecords
-from designer.tables.records import design_table_plan
 from tests.problem_file.good_files import CAP, DESIGN, PLAN, write, write_tables
 
 ROOT = Path(__file__).parents[2]

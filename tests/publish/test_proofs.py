@@ -49,6 +49,7 @@ THERE = [kind for kind in KINDS.values() if is_there(kind.mechanism)]
 SKETCHES = {theorem: sketch for kind in THERE for theorem, sketch in kind.part("page")().sketches().items()}
 
 
+@pytest.mark.every_room
 def test_every_theorem_has_its_sketch_and_no_sketch_is_of_none() -> None:
     assert set(cited()) == set(SKETCHES) and len(SKETCHES) >= 15
     assert all(sketch.steps for sketch in SKETCHES.values())

@@ -9,8 +9,8 @@ import pytest
 
 from designer import InvalidProblem
 from designer.relations.records.csv_rows import Marks
+from designer.relations.records.record_files import open_table
 from designer.tables import Count, Groups, Measure, Sum, TablePlan
-from designer.tables.records import open_table
 from designer.tables.scans import numbers
 
 
@@ -108,10 +108,10 @@ def test_a_column_that_is_key_and_number_is_a_whole_number(tmp_path: Path) -> No
     assert {key: found[key] for key in (("2",), ("3",))} == {("2",): [3, 6], ("3",): [1, 3]}
 
 
-@pytest.mark.parametrize("first", ["a,a\n", "a,A\n", "a,\n", ""])
+@pytest.mark.parametrize("first", ["a,a\n", "a,A\n", "a,\n", 'a,"two\nlines"\n', "a,b\tc\n", "a,b\u200dc\n", ""])
 def test_the_first_line_names_every_column_once(first: str, tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text(first)
-    with pytest.raises(InvalidProblem, match="must name every column once"):
+    (tmp_path / "t.csv").write_text(first, encoding="utf-8")
+    with pytest.raises(InvalidProblem, match="must name every column once" if first else "is empty, or its first line is"):
         open_table(tmp_path / "t.csv")
 
 
@@ -126,10 +126,10 @@ def test_a_first_line_that_is_no_text_is_refused(first: bytes, tmp_path: Path) -
         open_table(tmp_path / "t.csv")
 
 
-@pytest.mark.parametrize("name", ["x" * 1000, '"two\nlines"', "Größe 👩\u200d👩", "a\tb"])
-def test_names_of_columns_are_any_text(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["x" * 1000, "Größe 👩"])
+def test_names_of_columns_are_any_text_that_can_be_seen(name: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(f"{name},n\n1,2\n", encoding="utf-8")
-    assert read(tmp_path / "t.csv") == {name.strip('"'): ["1"], "n": ["2"]}
+    assert read(tmp_path / "t.csv") == {name: ["1"], "n": ["2"]}
 
 
 @pytest.mark.parametrize("name", ["none.csv", "none.parquet", "none*.parquet"])

@@ -27,8 +27,8 @@ from designer.tables import (
     nested_codes,
     tree,
 )
+from designer.tables.hierarchy_plan import design_table_plan, require_equal_policies
 from designer.tables.policies.design import COUNT, Accuracy, PriorRecords, design_records
-from designer.tables.records import design_table_plan, require_equal_policies
 
 JOBS, PAY = Measure("jobs", upper=1000), Measure("pay", "0.01", lower=-5, upper=10_000)
 NAMES = ["all", "state", "county"]
@@ -231,7 +231,7 @@ def test_mistakes_are_named() -> None:
 
 
 def test_a_level_of_which_a_part_is_not_asked_is_refused() -> None:
-    from designer.tables.records import _variance
+    from designer.tables.hierarchy_plan import _variance
 
     assert _variance(np.zeros(2), "state") is None and _variance(np.array([2.0, 4.0]), "state") == (
         Fraction(1, 2),

@@ -13,6 +13,7 @@ import pytest
 
 from designer.base.errors import InvalidProblem
 from designer.files import spec
+from designer.relations.records.record_files import open_table
 from designer.relations.records.row_unit import RowUnit
 from designer.tables import (
     Average,
@@ -33,7 +34,6 @@ from designer.tables import (
 from designer.tables.aggregates import cell_counts
 from designer.tables.condition import OPERATORS
 from designer.tables.policies.policy import measure as magnitude
-from designer.tables.records import open_table
 from designer.tables.scans import numbers
 
 ibis = pytest.importorskip("ibis")

@@ -27,7 +27,6 @@ from designer.tables import (
     hierarchy,
     variance_for,
 )
-from designer.tables.plan import flat_loss
 from tests.oracles.records_tables import TABLE_2, firms, on_duckdb
 
 pytest.importorskip("ibis")
@@ -41,7 +40,7 @@ JOBS = Sum("jobs", Groups(), variance=variance_for(50, "1/5"), measure=EMP)
 def test_example_5_7_of_the_paper() -> None:
     """A median at 1/10 before splitting and a sum at 1/5 after it: 1/10 + m^2 / 5 with 3, 3, 2, 2 and 1 rows."""
     plan = TablePlan([MEDIAN, JOBS], SPLIT, constant=Fraction(1, 10))
-    assert plan.rho == Fraction(1, 5) and flat_loss(plan) == Fraction(1, 10)
+    assert plan.rho == Fraction(1, 5) and plan.constant == Fraction(1, 10)
     losses = [plan.split_policy.exact(plan.amounts(row)) for row in TABLE_2]
     assert losses == [Fraction(tenths, 10) for tenths in (19, 19, 9, 9, 3)]
     assert all(plan.loss(row) <= loss for row, loss in zip(TABLE_2, losses, strict=True))

@@ -15,10 +15,10 @@ import pytest
 
 from designer import InvalidProblem, NotPrivate
 from designer.base.errors import WITHHELD
+from designer.relations.records.record_files import open_table
 from designer.relations.records.row_unit import RowUnit
 from designer.tables import Condition, Count, CountDistinct, Groups, Key, Measure, Sum, TablePlan, UnitSplitting
 from designer.tables.aggregates import aggregation_of, parts_of
-from designer.tables.records import open_table
 from designer.tables.scans import numbers
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value_of_integers
 from tests.oracles.records_tables import TABLE_2, firms, on_duckdb

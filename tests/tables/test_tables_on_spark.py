@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -21,8 +21,9 @@ from designer.tables import Condition, Count, CountDistinct, Groups, Key, Measur
 from designer.tables.aggregates import cell_counts
 from designer.tables.scans import level_numbers, numbers
 from tests.oracles.records_tables import AWKWARD, columns, firms, on_duckdb
+from tests.oracles.spark_session import as_table
+from tests.oracles.spelled_values import HELD, misread
 from tests.oracles.table_plans import COUNTY, LARGE, NATION, PAY, STATES, everything
-from tests.relations.records.test_one_value_one_label import HELD, misread
 from tests.tables.test_table_collations import TEXTS
 
 ibis = pytest.importorskip("ibis")
@@ -37,38 +38,8 @@ ROWS = [{**row, "id": i} for i, row in enumerate(firms(300, seed=9))]
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from pyspark.sql import SparkSession
-
-    # One small table: what runs once need not be compiled for speed (61 s with the defaults, 25 s so, on two busy cores).
-    settings = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("spark")),
-    }
-    builder = SparkSession.builder.master("local[1]")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    yield ibis.pyspark.connect(session)
-    session.stop()
-
-
-@pytest.fixture(scope="module")
 def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return as_table(spark, columns(ROWS), tmp_path_factory.mktemp("rows") / "rows.parquet")
-
-
-def as_table(spark: Any, arrow: Any, path: Path) -> Any:
-    import pyarrow.parquet as pq
-
-    pq.write_table(arrow, path)
-    return spark.read_parquet(str(path))
 
 
 def rows_of(spark: Any, name: str) -> list[Any]:

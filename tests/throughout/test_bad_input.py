@@ -41,7 +41,7 @@ from designer.synthetic.queries import LipschitzQueries
 from designer.synthetic.small_databases import ColumnSums, SmallDB, small_db
 from designer.tradeoff import conversions as accounting
 from designer.tradeoff.functions import EpsilonDelta, Gaussian, Group
-from designer.tradeoff.piecewise import PiecewiseLinear, from_distributions, piecewise_below
+from designer.tradeoff.piecewise import PiecewiseLinear, from_distributions
 from tests.oracles.counted_calls import at_most
 
 NAN, INF = math.nan, math.inf
@@ -229,7 +229,6 @@ CASES: dict[str, tuple[Callable[[Any], object], list[Any]]] = {
     "group base": (lambda v: Group(v, 2), [*NO_OBJECT, Gaussian.of(1)]),
     "alphas": (lambda v: PiecewiseLinear(v, ("1", "0")), [*NO_LIST, *NO_OBJECT, ("0", "2"), ("1", "0"), ("0", "1/0")]),
     "weights": (lambda v: from_distributions(v, [1, 2]), [*NO_LIST, [0, 0], [1, -1], [1, NAN], [1, 2, 3]]),
-    "slopes": (lambda v: piecewise_below(Gaussian.of(1), v), [None, 5, [-1], [NAN], ["x"], [None]]),
     **{
         f"{f.__name__} {name}": (call, [*NO_NUMBER, *([-1, 2] if name == "delta" else [])])
         for f, name in (

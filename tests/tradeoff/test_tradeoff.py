@@ -14,11 +14,9 @@ from scipy import stats
 
 from designer.base.errors import InvalidProblem
 from designer.tradeoff.comparison import (
-    Resolution,
     Strength,
     compare_tradeoffs,
     compose,
-    compose_below,
     shortfall,
     tradeoff_from_spec,
 )
@@ -26,8 +24,6 @@ from designer.tradeoff.functions import EpsilonDelta, Gaussian, Group, Tradeoff
 from designer.tradeoff.piecewise import (
     PiecewiseLinear,
     from_distributions,
-    ladder,
-    piecewise_below,
 )
 
 ALPHAS = np.linspace(0.0, 1.0, 401)
@@ -229,13 +225,6 @@ def test_order_of_unlike_functions() -> None:
     assert compare_tradeoffs(Gaussian.of(1), from_distributions([1, 1], [1, 1])).order is Strength.WEAKER
 
 
-@pytest.mark.parametrize("f", [*SMOOTH, Gaussian.of(1)], ids=lambda f: f.sentence())
-def test_bounds_are_on_their_side(f: Tradeoff) -> None:
-    below = piecewise_below(f, ladder(3, 12))
-    assert shortfall(f, below) is None and below.symmetric
-    assert (f.type_two(ALPHAS) - below.type_two(ALPHAS)).max() < 0.05
-
-
 def test_exact_composition() -> None:
     assert compose(Gaussian.of(3), Gaussian.of(4)) == Gaussian.of(5)
     response, power = from_distributions([3, 1], [1, 3]), from_distributions([1], [1])
@@ -246,25 +235,6 @@ def test_exact_composition() -> None:
     assert power == from_distributions(counts[::-1], counts)
     with pytest.raises(InvalidProblem, match="Account"):
         compose(Gaussian.of(1), EpsilonDelta(1))
-
-
-def test_composition_below() -> None:
-    exact = Gaussian(HALF)
-    found = compose_below(Gaussian.of(HALF), Gaussian.of(HALF))
-    assert compare_tradeoffs(exact, found).order is Strength.STRONGER and found.symmetric
-    assert (exact.type_two(ALPHAS) - found.type_two(ALPHAS)).max() < 2e-3
-    fine, many = Resolution(steps=60), Gaussian.of("1/4")
-    for _ in range(4):
-        many = compose_below(many, many, fine)
-    assert compare_tradeoffs(Gaussian.of(1), many).order is Strength.STRONGER
-    assert (Gaussian.of(1).type_two(ALPHAS) - many.type_two(ALPHAS)).max() < 4e-3
-    response = EpsilonDelta("1/2")
-    p = 1 / (1 + np.exp(-0.5))
-    thrice = compose_below(response, compose_below(response, response))
-    binomial = stats.binom.pmf(np.arange(4), 3, p)
-    brute = from_distributions(binomial[::-1].tolist(), binomial.tolist())
-    gap = brute.type_two(ALPHAS) - thrice.type_two(ALPHAS)
-    assert gap.min() > -1e-12 and gap.max() < 4e-3
 
 
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.sentence())

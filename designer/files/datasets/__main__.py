@@ -9,8 +9,10 @@ from pathlib import Path
 
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem, Refusal
-from designer.files.datasets.public_data import PUBLIC, PublicData
+from designer.files import datasets
+from designer.files.datasets.public_data import PublicData
 
+NAMES = tuple(name for name in datasets.__all__ if name != "PublicData")
 PROGRAM = "python -m designer.files.datasets"
 
 
@@ -28,8 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _answer(options: argparse.Namespace) -> str:
     if options.name is None:
         if options.output is not None:
-            raise InvalidProblem(f"name: is missing; say which table {options.output} is to hold, one of {_names()}.")
-        return "\n\n".join(map(_entry, (known() for known in PUBLIC)))
+            raise InvalidProblem(f"name: is missing; say which table {options.output} is to hold, one of {[*NAMES]}.")
+        return "\n\n".join(map(_entry, map(_named, NAMES)))
     data = _named(options.name)
     if options.output is None:
         return f"{data.name}: {', '.join(data.columns)}\n\n{data.provenance}"
@@ -41,15 +43,11 @@ def _entry(data: PublicData) -> str:
     return f"{data.name}\n  {data.about}\n  Source: {data.source}\n  Licence: {data.licence}"
 
 
-def _names() -> list[str]:
-    return [known.__name__ for known in PUBLIC]
-
-
 def _named(name: str) -> PublicData:
-    for known in PUBLIC:
-        if known.__name__ == name:
-            return known()
-    raise InvalidProblem(f"name: {shown(name)} is no table; {meant(name, _names())}use one of {_names()}.", value=name)
+    if name not in NAMES:
+        raise InvalidProblem(f"name: {shown(name)} is no table; {meant(name, NAMES)}use one of {[*NAMES]}.", value=name)
+    found: PublicData = getattr(datasets, name)()
+    return found
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -235,20 +235,3 @@ def us_counties() -> PublicData:
 def us_counties_illinois() -> PublicData:
     """Load the 102 counties of Illinois: those rows of `us_counties`. Public domain."""
     return PublicData("us_counties_illinois", whole=("population", "population_2019"))
-
-
-PUBLIC: tuple[Callable[[], PublicData], ...] = (
-    adult,
-    adult_counts,
-    adult_doctorates,
-    adult_education_race,
-    cbp_state_industry,
-    cbp_state_sector,
-    delinquent_children,
-    establishments,
-    nj_county_sector,
-    power_plants,
-    us_cities,
-    us_counties,
-    us_counties_illinois,
-)

@@ -107,17 +107,19 @@ class Hamming(Metric):
         )
 
     def to_spec(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "attributes": list(self.domain.attributes),
-            "values": [list(v) for v in self.domain.values],
-            "budgets": list(self.budgets),
-        }
+        return {"kind": self.kind, **_entries(self.domain), "budgets": list(self.budgets)}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Hamming:
-        domain = Domain(tuple(spec["attributes"]), tuple(tuple(v) for v in spec["values"]))
-        return hamming(domain, dict(zip(spec["attributes"], spec["budgets"], strict=True)))
+        return hamming(_domain_of(spec), dict(zip(spec["attributes"], spec["budgets"], strict=True)))
+
+
+def _entries(domain: Domain) -> dict[str, Any]:
+    return {"attributes": list(domain.attributes), "values": [list(values) for values in domain.values]}
+
+
+def _domain_of(spec: Mapping[str, Any]) -> Domain:
+    return Domain(tuple(spec["attributes"]), tuple(map(tuple, spec["values"])))
 
 
 def hamming(domain: Domain, budgets: Mapping[str, float] | Sequence[float]) -> Hamming:
@@ -276,17 +278,11 @@ class Product(Metric):
         )
 
     def to_spec(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "attributes": list(self.domain.attributes),
-            "values": [list(v) for v in self.domain.values],
-            "parts": [part.to_spec() for part in self.parts],
-        }
+        return {"kind": self.kind, **_entries(self.domain), "parts": [part.to_spec() for part in self.parts]}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Product:
-        domain = Domain(tuple(spec["attributes"]), tuple(tuple(v) for v in spec["values"]))
-        return cls(domain, tuple(metric_from_spec(part, read) for part in spec["parts"]))
+        return cls(_domain_of(spec), tuple(metric_from_spec(part, read) for part in spec["parts"]))
 
 
 def product(domain: Domain, parts: Mapping[str, Metric] | Sequence[Metric]) -> Product:

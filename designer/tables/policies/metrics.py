@@ -20,7 +20,6 @@ from designer.base.arrays import Floats, Immutable, real_array
 from designer.base.checks import Declared, checked, positive, rational
 from designer.base.errors import InvalidProblem
 from designer.tables.policies.policy import Columns, Policy, Unit, column, length, magnitudes, parameter
-from designer.tables.policies.renyi import group_losses
 from solvers.exact.rational import float_above
 
 WARNING = (
@@ -58,13 +57,6 @@ class Losses(Declared, Immutable):
         """The share of records that lose more than `level`, a float or a Fraction: of the split ones,
         at `level = policy_min(policy)`."""
         return 1.0 - float(self.cdf(float_above(rational(level, "level"))))
-
-    def by_group(self, groups: NDArray[Any]) -> Losses:
-        """The losses of groups of these records (firms of establishments), by the sharp bound of `group_privacy.group_loss`.
-
-        groups: (n,), the group of each record.
-        """
-        return Losses(group_losses(self.values, groups, self.unit), self.unit)
 
 
 def policy_losses(policy: Policy, columns: Columns, *, public: bool) -> Losses:

@@ -166,7 +166,7 @@ class NoisySums(Policy):
 
     @property
     @abstractmethod
-    def counted(self) -> tuple[Fraction, ...]:
+    def counts(self) -> tuple[Fraction, ...]:
         """The noise parameters of the counts."""
 
     @staticmethod
@@ -186,7 +186,7 @@ class NoisySums(Policy):
     @property
     def constant(self) -> Fraction:
         """The part that every record pays: that of the counts."""
-        return sum(map(self.weight, self.counted), Fraction(0))
+        return sum(map(self.weight, self.counts), Fraction(0))
 
     def exact(self, record: Mapping[str, object]) -> Fraction:
         losses = (magnitude(record, a) ** self.power * self.weight(amount) for a, amount in self.amounts.items())
@@ -213,7 +213,7 @@ class NoisySums(Policy):
 
     def sentence(self) -> str:
         summed = [self.term(attribute, amount) for attribute, amount in self.amounts.items()]
-        return " + ".join(summed + [self.term("1", amount) for amount in self.counted]) or "0"
+        return " + ".join(summed + [self.term("1", amount) for amount in self.counts]) or "0"
 
 
 @dataclass(frozen=True)
@@ -246,10 +246,6 @@ class GaussianSums(NoisySums):
     def amounts(self) -> Mapping[str, Fraction]:
         return self.variances
 
-    @property
-    def counted(self) -> tuple[Fraction, ...]:
-        return self.counts
-
     @staticmethod
     def weight(amount: Fraction) -> Fraction:
         return 1 / (2 * amount)
@@ -280,10 +276,6 @@ class LaplaceSums(NoisySums):
     @property
     def amounts(self) -> Mapping[str, Fraction]:
         return self.scales
-
-    @property
-    def counted(self) -> tuple[Fraction, ...]:
-        return self.counts
 
     @staticmethod
     def weight(amount: Fraction) -> Fraction:

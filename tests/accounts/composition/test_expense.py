@@ -58,6 +58,7 @@ def plan(*queries: object) -> TablePlan:
     return TablePlan(queries)
 
 
+@pytest.mark.every_room
 def test_every_format_has_an_expense_or_says_why_not() -> None:
     seen = set()
     for name, mechanism in specimens().items():

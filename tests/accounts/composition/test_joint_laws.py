@@ -159,6 +159,7 @@ def require_kept(joint: Atoms, total: object, *, precise: bool) -> None:
             assert divergence(joint, order) <= order * float(total.rho) * (1 + 1e-9) + 1e-10
 
 
+@pytest.mark.every_room
 def test_every_format_has_a_small_instance_and_every_law_is_one() -> None:
     assert (tuple(on_elements()), tuple(on_rows())) == (ELEMENTS, ROWS)
     assert {mechanism.format for mechanism in (*on_elements().values(), *on_rows().values())} == set(KINDS)

@@ -12,9 +12,9 @@ import pytest
 
 from designer import InvalidProblem
 from designer.base.labels import texts_of
+from designer.relations.records.record_files import open_table
 from designer.relations.records.row_unit import RowUnit
 from designer.tables import Count, Groups
-from designer.tables.records import open_table
 from designer.tables.scans import numbers
 from tests.oracles.readers import (
     COLUMNS,

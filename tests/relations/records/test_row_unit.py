@@ -25,11 +25,11 @@ from designer.domains.marginals_workload import MarginalWorkload
 from designer.files.releases import release_document, sealed
 from designer.problem.histogram import WORDS
 from designer.relations.metrics.presence import Presence
+from designer.relations.records.record_files import open_table
 from designer.relations.records.row_unit import KEPT, ONE_ROW, SEVERAL, RowUnit, left_out_rate
 from designer.sampling.entropy import SeededEntropy
 from designer.tables import Condition, Count, CountDistinct, Groups, Measure, PartitionSelection, Sum, TablePlan
 from designer.tables.plan_words import NO_NUMBER
-from designer.tables.records import open_table
 from designer.tables.scans import numbers
 
 ibis = pytest.importorskip("ibis")

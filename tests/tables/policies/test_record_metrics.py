@@ -19,7 +19,7 @@ from designer.tables.policies.metrics import (
     realized_losses,
 )
 from designer.tables.policies.policies import ConstantPolicy, GaussianSums, Splitting
-from designer.tables.policies.renyi import group_loss
+from designer.tables.policies.renyi import group_loss, group_losses
 
 RNG = np.random.default_rng(5)
 SIZE = 300
@@ -80,15 +80,15 @@ def test_realized_is_below_policy_for_records_and_firms() -> None:
     np.testing.assert_allclose(realized.values, policies[0].values, rtol=1e-12)
     assert (policies[0].values <= policies[1].values).all()
     firms = realized_losses(queries, TABLE, TABLE["firm"], public=True).values
-    bounds = policies[0].by_group(TABLE["firm"]).values
+    bounds = group_losses(policies[0].values, TABLE["firm"], "zcdp")
     assert (firms <= bounds * (1 + 1e-12)).all() and (firms < 0.9 * bounds).any()
 
 
 def test_groups_of_losses() -> None:
     losses = policy_losses(Splitting(1, {"pay": 10}), TABLE, public=True)
-    firms = losses.by_group(TABLE["firm"])
+    firms = group_losses(losses.values, TABLE["firm"], losses.unit)
     firm = np.unique(TABLE["firm"])[7]
-    assert firms.values[7] == pytest.approx(float(group_loss(losses.values[TABLE["firm"] == firm].tolist())))
+    assert firms[7] == pytest.approx(float(group_loss(losses.values[TABLE["firm"] == firm].tolist())))
 
 
 def test_distribution_of_losses() -> None:
