@@ -85,7 +85,7 @@ def _frame(page: Page) -> list[str]:
     landmarks = Counter(element.tag for element in page.elements)
     found = [
         f"{tag}: {landmarks[tag]} times"
-        for tag in ("html", "main", "header", "footer", "nav", "title")
+        for tag in ("html", "main", "header", "footer", "title")
         if _times(page, tag) != 1
     ]
     language = page.all("html")[0].attributes.get("lang")
