@@ -82,16 +82,13 @@ def _pictures(evidence: Evidence) -> Iterator[PageSection]:
     released = None if evidence.release is None else evidence.release.released
     try:
         every = drawings_of(evidence.made, released)
-        found = [d for d in every if d.name not in UNTOLD and not _level(evidence, d.name)]
-        drawn = tuple(Picture(d.name, d.title, d.alt, d.svg()) for d in found[:MOST_PICTURES])
+        # pictures of draws and of geometry decide nothing for a board
+        found = [d for d in every if d.name not in ("noise", "ball", "table") and not _level(evidence, d.name)]
+        drawn = tuple(Picture(d.name, d.title, d.alt, d.svg()) for d in found[:2])
     except (DesignFailed, InvalidProblem):
         return  # what has no number has no picture; its sections say why
     if drawn:
         yield PageSection("pictures", "Pictures", drawn)
-
-
-MOST_PICTURES = 2
-UNTOLD = ("noise", "ball", "table")  # pictures of draws and of geometry, which decide nothing for a board
 
 
 def _level(evidence: Evidence, name: str) -> bool:
@@ -348,7 +345,7 @@ class Linker:
 
         pieces = []
         for piece, term in with_terms(str(tidy(text))):
-            if term not in self.known or term in self.linked:
+            if term is None or term not in self.known or term in self.linked:
                 pieces.append(escape(piece))
             else:
                 self.linked.add(term)

@@ -377,10 +377,6 @@ FINGERPRINT = (
 SPEC_CHECKED = (
     "The spec: its seal fits; the mechanism was built anew from its numbers, and fingerprint, certificate and guarantee agree.",
 )
-RELEASE_CHECKED = (
-    "The release: its seal fits, the spec has its fingerprint and proves its guarantee, and every number follows from the "
-    "whole numbers in it, which the noise can reach."
-)
 MADE_CHECKED = ("The certificate was computed when the mechanism was built, in this program; no file was read.",)
 BUILT = "The sampler was built: this program can draw the noise that is promised."
 
@@ -389,7 +385,11 @@ def verification(evidence: Evidence, time: str, contributor: Contributor[Any]) -
     """What was recomputed now, and what is only noted."""
     release = evidence.release
     checked = [*(SPEC_CHECKED if evidence.loaded else MADE_CHECKED), BUILT]
-    checked += [RELEASE_CHECKED] if release else []
+    if release is not None:
+        checked.append(
+            "The release: its seal fits, the spec has its fingerprint and proves its guarantee, and every number follows from "
+            "the whole numbers in it, which the noise can reach."
+        )
     checked += [_signed(signer, what) for what, signer in signers(evidence) if signer is not None]
     if evidence.ledger is not None:
         followed = counted(len(evidence.ledger.checked.entries), "entry", "entries")

@@ -29,7 +29,6 @@ ABOUT = "Stated by the publisher, not proven."
 HIGH = Fraction(5)  # an epsilon above which the first screen asks for attention
 SAME = Fraction(1, 10**6)  # of two exponents, one of a budget in floats and one of its exact value
 SHORT = 120  # characters of two clauses that the first screen has room for
-MOST_POINTS = 3
 UNSAID = "State them under [about] in the problem file."
 
 
@@ -230,7 +229,7 @@ def _open(evidence: Evidence, contributor: Contributor[Any]) -> Headline:
     """The open points of these files in a clause each; those of every release together, at the end."""
     every = open_points(evidence, contributor)
     own = [point for point in every if point not in ALWAYS]
-    points = [_capital(re.split("[:,]", point)[0].rstrip(".")) for point in own[:MOST_POINTS]]
+    points = [_capital(re.split("[:,]", point)[0].rstrip(".")) for point in own[:3]]
     left = len(every) - len(points)
     points += [f"{counted(left, 'further point')}, listed in the annex"] if left else []
     question = "What is left to judge?"
