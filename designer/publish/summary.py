@@ -28,7 +28,6 @@ from designer.tradeoff.costs import Cost, TotalCost
 ABOUT = "Stated by the publisher, not proven."
 HIGH = Fraction(5)  # an epsilon above which the first screen asks for attention
 SAME = Fraction(1, 10**6)  # of two exponents, one of a budget in floats and one of its exact value
-SHORT = 120  # characters of two clauses that the first screen has room for
 UNSAID = "State them under [about] in the problem file."
 
 
@@ -153,7 +152,7 @@ def _unprotected(evidence: Evidence, contributor: Contributor[Any]) -> Headline:
     bare = [meant.change for meant, _ in contributor.rows(made, evidence.bound) if meant.budget is None and not meant.sized]
     told = [f"{counted(len(exact), 'answer')} published exactly, without any noise ({some(exact)})"] if exact else []
     told += [f"nobody is protected where {bare[0]}"] if bare else []
-    first = 2 if sum(len(_clause(line)) for line in lines[:2]) <= SHORT else 1
+    first = 2 if sum(len(_clause(line)) for line in lines[:2]) <= 120 else 1  # characters
     told += [_clause(line) for line in lines[:first]] if not bare else []
     told += [f"{len(lines) - first} more"] if len(lines) > first and not bare else []
     added = [line for line in evidence.guarantee.unprotected if line not in lines]
