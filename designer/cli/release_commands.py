@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from designer.accounts.composition.privacy_in_words import entity_words, privacy_line
-from designer.base.answer_table import LEVEL, ROWS, answer_lines, interval_data
-from designer.base.checks import probability
+from designer.base.answer_table import LEVEL, ROWS, AnswerTable, answer_lines, interval_data
+from designer.base.checks import probability, shown
 from designer.base.display import printed
 from designer.base.errors import CannotWrite, InvalidProblem, Refusal, hides_data_in_errors
 from designer.base.json_text import readable_text, signature_path
 from designer.base.output import checked_folder, names_folder, write_whole
 from designer.base.published_margins import PublishedSums
+from designer.base.schema import list_of, record
 from designer.certificate import frozen as facts
 from designer.certificate.frozen import FrozenMechanism, Released
 from designer.certificate.guarantee import Guarantee
@@ -55,6 +56,7 @@ from designer.files.signatures import SigningKey, sign_file
 from designer.files.table_files import TableOptions, negative_words, write_tables
 from designer.files.table_writers import FORMATS
 from designer.mechanism.caution_lines import cautions
+from designer.mechanism.derived import DERIVED, Ratios
 from designer.problem.histogram import REFUSE, Counts, Unlisted
 from designer.problem.reading import UNSAID, Reading
 from designer.problem.relation import RECORDS_PUBLIC
@@ -69,7 +71,7 @@ if TYPE_CHECKING:
 
 
 TRIES = 100  # names for a release whose tables were not written
-OPTIONS = {"kind": "--format"} | {name: f"--{name}" for name in ("level", "digits", "consistent", "published")}
+OPTIONS = {"kind": "--format"} | {name: f"--{name}" for name in ("level", "digits", "consistent", "published", "derived")}
 
 
 def add_tables(made: argparse.ArgumentParser) -> None:
@@ -116,6 +118,8 @@ def add_table_options(made: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="margins that the release does not hold: categories and value (CSV, Parquet)",
     )
+    ratios = "also tables of ratios and shares, with intervals: a problem file, or another TOML file, with [[derived]]"
+    made.add_argument("--derived", type=Path, metavar="FILE", help=ratios)
 
 
 class _Output(argparse.Action):
@@ -130,12 +134,26 @@ def asked_tables(options: argparse.Namespace, mechanism: FrozenMechanism, inputs
     if not options.folder:
         _require_folder(options, list(OPTIONS))
         return None
-    checked_folder(options.output, inputs=[*inputs, *_published_file(options)], replace=options.force)
+    checked_folder(options.output, inputs=[*inputs, *_further_files(options)], replace=options.force)
     published = PublishedSums.of(read_table(options.published)) if options.published else None
     level = LEVEL if options.level is None else options.level
-    made = TableOptions(options.kind or "csv", level, options.consistent, published, options.digits)
+    derived = derived_of(options.derived, mechanism) if options.derived else ()
+    made = TableOptions(options.kind or "csv", level, options.consistent, published, options.digits, derived=derived)
     made.require(mechanism)
     return made
+
+
+def derived_of(path: Path, mechanism: FrozenMechanism) -> list[Ratios]:
+    """The tables of ratios that a TOML file asks for; refused where it asks for none, or for answers that there are not."""
+    from designer.problem_file.forms import require_form
+    from designer.problem_file.sections import toml_of
+
+    asked = {"derived": toml_of(path).get("derived", [])}
+    require_form(path, record({"derived": list_of(DERIVED)}), asked)
+    names = [own["name"] for own in asked["derived"]]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InvalidProblem(f"{path}: two tables of [[derived]] are named {shown(twice[0])}; rename one.")
+    return [Ratios.of(mechanism, own) for own in asked["derived"]]
 
 
 def _require_folder(options: argparse.Namespace, names: Sequence[str]) -> None:
@@ -164,7 +182,7 @@ def save_tables(
     except (Refusal, MemoryError, OSError, KeyboardInterrupt) as error:
         raise _kept(options, document, error) from None
     signed = [] if key is None else [f"Signed with the key {key.public.fingerprint}."]
-    return [*_written_lines(options, released), *signed]
+    return [*_written_lines(options, released, asked), *signed]
 
 
 def _kept(options: argparse.Namespace, document: Mapping[str, Any], error: BaseException) -> Exception:
@@ -181,15 +199,17 @@ def _kept(options: argparse.Namespace, document: Mapping[str, Any], error: BaseE
     return kind(f"{why} Neither the tables nor the release were written; what was spent is spent.")
 
 
-def _written_lines(options: argparse.Namespace, released: Released) -> list[str]:
+def _written_lines(options: argparse.Namespace, released: Released, asked: TableOptions) -> list[str]:
     tables = released.answer_tables()
     answers = sum(len(table.answers) for table in tables)
     counted = f"{len(tables)} table{'' if len(tables) == 1 else 's'}, {answers:,} answer{'' if answers == 1 else 's'}"
+    ratios = len(asked.derived)
+    counted += f", {ratios} table{'' if ratios == 1 else 's'} of ratios" if ratios else ""
     return [f"Written to {printed(options.output)}/: {counted}, the release, and what every column is (README.md)."]
 
 
-def _published_file(options: argparse.Namespace) -> list[Path]:
-    return [options.published] if options.published else []
+def _further_files(options: argparse.Namespace) -> list[Path]:
+    return [path for path in (options.published, options.derived) if path]
 
 
 def _tables(options: argparse.Namespace) -> tuple[str, Any]:
@@ -198,17 +218,34 @@ def _tables(options: argparse.Namespace) -> tuple[str, Any]:
 
 def _printed(options: argparse.Namespace) -> tuple[str, Any]:
     """The answers with their intervals, for people and for machines."""
-    _require_folder(options, [name for name in OPTIONS if name != "level"])
+    _require_folder(options, [name for name in OPTIONS if name not in ("level", "derived")])
     level = LEVEL if options.level is None else probability(options.level, "--level")
     mechanism = loaded(options)
     document, _ = release_and_signer(options)
     released = read_release(mechanism, document, allow_vacuous=options.allow_vacuous)
     tables = released.answer_tables()
+    ratios = [] if options.derived is None else derived_of(options.derived, mechanism)
+    for own in ratios:
+        own.require(mechanism, level)
+    made = [own.table(mechanism, released) for own in ratios]
     if options.json:
-        return "", {"fingerprint": released.fingerprint, "intervals": interval_data(tables, level)}
+        ratios_data = {"derived": [_ratio_data(table, level) for table in made]} if made else {}
+        return "", {"fingerprint": released.fingerprint, "intervals": interval_data(tables, level), **ratios_data}
     about = mechanism.about
     lines = answer_lines(tables, about.unit, level=level, simultaneous=options.together, label=about.records.label)
+    if made:
+        units = {own.name: own.unit for own in ratios}
+        words = "Ratios of these answers"
+        lines += ["", *answer_lines(made, lambda name: units[name], level=level, label=about.records.label, head=words)]
     return "\n".join(lines), None
+
+
+def _ratio_data(table: AnswerTable, level: float) -> dict[str, Any]:
+    """A table of ratios as plain data; null where a denominator is 0, and for an end that is open."""
+    found = table.intervals(level)
+    numbers = {"values": table.answers, "lower": found.lower, "upper": found.upper}
+    plain = {name: [x if np.isfinite(x) else None for x in own.tolist()] for name, own in numbers.items()}
+    return {"table": table.name, "columns": [*table.columns], "keys": [*table.keys], **plain, "level": level, "law": found.law}
 
 
 def _written(options: argparse.Namespace) -> tuple[str, Any]:
@@ -231,7 +268,7 @@ def _written(options: argparse.Namespace) -> tuple[str, Any]:
         return [write_whole(signature_path(release), signature.read_bytes()).name]
 
     write_tables(mechanism, released, document, options.output, asked, extra=extra, inputs=inputs, replace=options.force)
-    return "\n".join(_written_lines(options, released)), {"path": str(options.output)}
+    return "\n".join(_written_lines(options, released, asked)), {"path": str(options.output)}
 
 
 FLAG = "--counted-by"

@@ -25,6 +25,7 @@ from designer.designing.dispatch import design
 from designer.designing.printouts import optimality_lines
 from designer.files.data_files import read_table
 from designer.mechanism.caution_lines import cautions
+from designer.mechanism.derived import DERIVED
 from designer.problem.histogram import IN_FILES, OTHERS
 from designer.problem.reading import ATTRIBUTE_KEYS, UNSAID, ColumnReading, Reading, require_known
 from designer.problem.reading import SECTIONS as READINGS
@@ -356,6 +357,7 @@ RULES: Mapping[str, Callable[[Schema, Any, Keys], None]] = {
 #
 # How records are read: entity = "household", rows_per_entity = 2, delimiter, decimal, thousands, sheet in [records]; for each
 # column [columns.age] bins = [0, 15, 65] | "month" | "year", labels = {"1" = "Employed"}, missing = [98, [-inf, -1]].
+# Tables of ratios of released answers are asked for by [[derived]], which `--derived` of release and tables reads.
 # An attribute of [domain] says the same in its place: emp = { labels = {..} }, day = { bins = "year", values = [2025, 2026] }.
 
 
@@ -473,6 +475,7 @@ DEFAULT = "linear_queries"
 HEADING: Mapping[str, Fragment] = {
     "title": noted("What the file is about, in a few words.", text()),
     "about": ABOUT,
+    "derived": list_of(DERIVED),
     **IN_FILES,
     **READINGS,
 }
