@@ -11,7 +11,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -514,7 +514,7 @@ def _promised(options: argparse.Namespace, mechanism: FrozenMechanism, released:
 
 def _releasing(mechanism: FrozenMechanism, options: argparse.Namespace) -> tuple[Callable[[], object], Callable[[], Released]]:
     """A look at the names of columns of the file that the spec needs, records or counts, and the release from it; refused here
-    where the options do not fit. No file of data is opened here."""
+    where the options do not fit. No file of data is opened here, but a CSV file in which what is no number is refused."""
     from designer.relations.records.csv_rows import Marks
 
     if options.counted_by is not None:
@@ -525,13 +525,19 @@ def _releasing(mechanism: FrozenMechanism, options: argparse.Namespace) -> tuple
         return lambda: require_readable_histogram(*given), lambda: naming_file(
             options.histogram, lambda: mechanism.release(Counts(read_histogram(*given)))
         )
-    from designer.tables.records import require_openable
+    from designer.tables.records import open_table, require_openable
 
     numbers, whole = getattr(mechanism, "numbers", ()), getattr(mechanism, "counted_keys", ())
-    return (
-        lambda: require_openable(options.table, numbers, whole=whole, delimiter=options.delimiter),
-        lambda: _released_from_records(mechanism, options),
-    )
+    options_of_csv = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
+    opened = cache(partial(open_table, options.table, numbers, whole=whole, unlisted=_rule_of(mechanism), **options_of_csv))
+    if numbers and _rule_of(mechanism) == REFUSE and options.table.suffix == ".csv":
+        opened()  # a text that is no number is refused before anything is reserved, as in the other types of files
+
+    def release() -> Released:
+        released: Released = mechanism.release(opened(), entity=options.entity, rows_per_entity=options.rows_per_entity)
+        return released
+
+    return lambda: require_openable(options.table, numbers, whole=whole, delimiter=options.delimiter), release
 
 
 def _require_data(options: argparse.Namespace, mechanism: FrozenMechanism) -> None:
@@ -583,16 +589,6 @@ def _require_rows_of_records(path: Path, options: argparse.Namespace, mechanism:
             f"--table: {printed(path)} has names of columns and no record, and the number of records is public; give the "
             "records. Nothing was released."
         )
-
-
-def _released_from_records(mechanism: FrozenMechanism, options: argparse.Namespace) -> Released:
-    from designer.tables.records import open_table
-
-    marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
-    numbers, whole = getattr(mechanism, "numbers", ()), getattr(mechanism, "counted_keys", ())
-    table = open_table(options.table, numbers, whole=whole, unlisted=_rule_of(mechanism), **marks)
-    released: Released = mechanism.release(table, entity=options.entity, rows_per_entity=options.rows_per_entity)
-    return released
 
 
 def _sample(options: argparse.Namespace) -> tuple[str, Any]:

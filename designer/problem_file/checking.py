@@ -40,7 +40,7 @@ CONFIDENTIAL = (
     "CONFIDENTIAL: this report quotes the records. It is for those who hold them; do not publish it or send it on. Nothing was "
     "released, and nothing was spent."
 )
-NO_NUMBER = ", which count as 0 in sums and are left out of averages and quantiles"
+NO_NUMBER = ", count as 0 in sums and are left out of averages and quantiles"
 BLURRED = (
     "numbers from 2^53 on of a column of floats, or of whole numbers that one missing makes floats (int64 in pandas); "
     "they count as not listed: hold them as texts, or as whole numbers that may be missing (Int64 in pandas)"
@@ -70,13 +70,15 @@ class DataIssue:
     rows: int
     values: tuple[tuple[str, int], ...] = ()
     first: int | None = None  # of the records, from 1 on
+    of: int = 0  # rows in all, where it is said
 
     def lines(self) -> list[str]:
         """For the terminal."""
         listed = [f"    {value}: {rows:,}" for value, rows in self.values[:SHOWN]]
-        rest = len(self.values) - SHOWN
+        rest, of = len(self.values) - SHOWN, f" of {self.of:,}" if self.of else ""
+        first = f"; the first is record {self.first:,}" if self.first else ""
         return [
-            f"{printed(self.where)}: {self.rows:,} {self.what}{f'; the first is record {self.first:,}' if self.first else ''}",
+            f"{printed(self.where)}: {self.rows:,}{of} {self.what}{first}",
             *listed,
             *([f"    and {rest:,} more"] if rest > 0 else []),
         ]
@@ -150,7 +152,8 @@ def check_records(
     needed = (*listing.columns, *([] if entity is None or entity in listing.columns else [entity]))
     columns = _columns(data, needed, reading, listing.compared)
     rows = len(next(iter(columns.values()), ()))
-    found = [*_of_values(listing, columns), *_of_groups(listing, columns), *_of_numbers(listing, columns)]
+    issues = (*_of_values(listing, columns), *_of_groups(listing, columns), *_of_numbers(listing, columns))
+    found = [replace(issue, of=rows) for issue in issues]
     path = Path(data) if isinstance(data, (str, Path)) else None
     warnings = [] if rows else ["there is no record; a release would hold noise alone."]
     warnings += _of_file_itself(path, reading, listing) if path else []
@@ -339,7 +342,7 @@ def _of_values(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]
         if held:
             unlisted = (known is None and not is_missing(value) for value, known in zip(columns[name], names, strict=True))
             first = 1 + list(unlisted).index(True)
-            yield DataIssue(name, "rows with a value that is not listed", sum(held.values()), _quoted(held, values), first)
+            yield DataIssue(name, "have a value that is not listed", sum(held.values()), _quoted(held, values), first)
     for universe in listing.universes:
         assert universe.keys is not None
         own = universe.names([columns[name] for name in universe.keys.columns])
@@ -347,7 +350,7 @@ def _of_values(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]
         apart = {cell: n for cell, n in rows.items() if cell not in universe.position}
         if apart:
             where = " x ".join(universe.keys.columns)
-            yield DataIssue(where, "rows with a combination that is not listed", sum(apart.values()), _quoted(apart, ()))
+            yield DataIssue(where, "have a combination that is not listed", sum(apart.values()), _quoted(apart, ()))
 
 
 def _blurred(name: str, column: Sequence[object]) -> Iterator[DataIssue]:
@@ -363,24 +366,24 @@ def _written(value: object) -> str | None:
 def _of_groups(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]:
     """Records that a query asks about and that are in none of its groups, level by level."""
     for where, rows, known in listing.outside(columns):
-        yield DataIssue(where, "rows in none of the listed groups", sum(rows.values()), _quoted(rows, known))
+        yield DataIssue(where, "are in none of the listed groups", sum(rows.values()), _quoted(rows, known))
 
 
 def _of_numbers(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]:
     """Numbers that cannot be read, are missing, or lie beyond the bounds."""
-    consequence = ", which are refused" if listing.rule == REFUSE else NO_NUMBER
+    consequence = ", and are refused" if listing.rule == REFUSE else NO_NUMBER
     for name, (lower, upper) in listing.numbers.items():
         texts = Counter(value for value in columns[name] if isinstance(value, str))
         if texts:
-            what = f"numbers that cannot be read{consequence}"
+            what = f"cannot be read as numbers{consequence}"
             first = 1 + next(place for place, value in enumerate(columns[name]) if isinstance(value, str))
             yield DataIssue(name, what, sum(texts.values()), _quoted(texts, ()), first)
         yield from _missing(name, sum(value is None for value in columns[name]), NO_NUMBER)
         known = [value for value in columns[name] if value is not None and not isinstance(value, str)]
         numbers = [value for value in (python_number(value, name) for value in known) if value is not None]
         for what, beyond in (
-            (f"numbers below the lower bound {lower}, which count as {lower}", sum(value < lower for value in numbers)),
-            (f"numbers above the upper bound {upper}, which count as {upper}", sum(value > upper for value in numbers)),
+            (f"are below the lower bound {lower}, and count as {lower}", sum(value < lower for value in numbers)),
+            (f"are above the upper bound {upper}, and count as {upper}", sum(value > upper for value in numbers)),
         ):
             if beyond:
                 yield DataIssue(name, what, beyond)
@@ -403,7 +406,7 @@ def _of_entities(column: Sequence[object], entity: str, bound: int) -> Iterator[
 
 def _missing(name: str, rows: int, consequence: str = "") -> Iterator[DataIssue]:
     if rows:
-        yield DataIssue(name, f"missing values{consequence}", rows)
+        yield DataIssue(name, f"are missing{consequence}", rows)
 
 
 def _quoted(found: Mapping[Any, int], known: Any) -> tuple[tuple[str, int], ...]:

@@ -209,7 +209,7 @@ def test_the_other_decimal_mark_is_found_and_nothing_is_released_or_spent(tmp_pa
     table, ledger = written(tmp_path, "a.csv"), tmp_path / "ledger"
     assert main(["check", str(table), str(path)]) == 9
     out = capsys.readouterr().out
-    assert "numbers that cannot be read" in out and "the first is record 1" in out
+    assert "cannot be read as numbers" in out and "the first is record 1" in out
     assert 'say [records] decimal = ","' in out
     assert main(["design", str(path), "-o", str(tmp_path / "spec.json")]) == 0
     assert main(["ledger", "create", str(ledger), "--dataset", "a", "--rho", "1e9", "--allow-unprotected"]) == 0

@@ -156,7 +156,7 @@ def test_a_quotient_of_normal_sums_has_the_interval_of_fieller() -> None:
 
 @pytest.mark.parametrize("draws", [20, pytest.param(2000, marks=pytest.mark.nightly)])
 def test_intervals_of_all_answers_and_ratios_hold_as_often_as_they_say(draws: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In so many releases of skewed amounts, with seeds: five deviations below the level would be 1 in a million for a number."""
+    """In so many releases of skewed amounts, with seeds: five deviations below the level are 1 in a million."""
     monkeypatch.setattr(derived, "LARGEST_SAMPLE", 3000)
     derived._drawn.cache_clear()
     made, true, ratios = plan(), {**true_ratios()}, asked(plan())
