@@ -56,7 +56,7 @@ from designer.files.signatures import SigningKey, sign_file
 from designer.files.table_files import TableOptions, negative_words, write_tables
 from designer.files.table_writers import FORMATS
 from designer.mechanism.caution_lines import cautions
-from designer.mechanism.derived import DERIVED, Ratios
+from designer.mechanism.derived import DERIVED, Changes, Ratios
 from designer.problem.histogram import REFUSE, Counts, Unlisted
 from designer.problem.reading import UNSAID, Reading
 from designer.problem.relation import RECORDS_PUBLIC
@@ -81,6 +81,9 @@ def add_tables(made: argparse.ArgumentParser) -> None:
     made.add_argument("--force", action="store_true", help="replace a folder that this program wrote")
     together = "print intervals that hold all answers without noise at once; tables that are written have both kinds"
     made.add_argument("--together", action="store_true", help=together)
+    since = "an earlier release: also tables of changes since then, with intervals"
+    made.add_argument("--earlier", type=Path, metavar="RELEASE", help=since)
+    made.add_argument("--earlier-spec", type=Path, metavar="SPEC", help="the spec of the earlier release, where it is another")
     made.set_defaults(run=_tables, folder=False)
     add_table_options(made)
 
@@ -137,7 +140,7 @@ def asked_tables(options: argparse.Namespace, mechanism: FrozenMechanism, inputs
     checked_folder(options.output, inputs=[*inputs, *_further_files(options)], replace=options.force)
     published = PublishedSums.of(read_table(options.published)) if options.published else None
     level = LEVEL if options.level is None else options.level
-    derived = derived_of(options.derived, mechanism) if options.derived else ()
+    derived = _all_derived(options, mechanism)
     made = TableOptions(options.kind or "csv", level, options.consistent, published, options.digits, derived=derived)
     made.require(mechanism)
     return made
@@ -154,6 +157,23 @@ def derived_of(path: Path, mechanism: FrozenMechanism) -> list[Ratios]:
     if twice := [name for name in names if names.count(name) > 1]:
         raise InvalidProblem(f"{path}: two tables of [[derived]] are named {shown(twice[0])}; rename one.")
     return [Ratios.of(mechanism, own) for own in asked["derived"]]
+
+
+def _all_derived(options: argparse.Namespace, mechanism: FrozenMechanism) -> list[Ratios | Changes]:
+    """Ratios that a file asks for, and changes since an earlier release."""
+    ratios = derived_of(options.derived, mechanism) if options.derived else []
+    return [*ratios, *(_changes(options, mechanism) if getattr(options, "earlier", None) else [])]
+
+
+def _changes(options: argparse.Namespace, mechanism: FrozenMechanism) -> list[Changes]:
+    """The changes since the release that an option names, made by this spec or another one."""
+    from designer.files.spec import load, read_signed
+
+    earlier = load(options.earlier_spec, allow_vacuous=options.allow_vacuous) if options.earlier_spec else mechanism
+    document, _ = read_signed(options.earlier, None)
+    released = read_release(earlier, document, allow_vacuous=options.allow_vacuous)
+    since = (document.get("ledger") or {}).get("period", earlier.about.period if options.earlier_spec else "")
+    return Changes.of(mechanism, earlier, released, since)
 
 
 def _require_folder(options: argparse.Namespace, names: Sequence[str]) -> None:
@@ -204,12 +224,13 @@ def _written_lines(options: argparse.Namespace, released: Released, asked: Table
     answers = sum(len(table.answers) for table in tables)
     counted = f"{len(tables)} table{'' if len(tables) == 1 else 's'}, {answers:,} answer{'' if answers == 1 else 's'}"
     ratios = len(asked.derived)
-    counted += f", {ratios} table{'' if ratios == 1 else 's'} of ratios" if ratios else ""
+    counted += f", {ratios} table{'' if ratios == 1 else 's'} of ratios or changes" if ratios else ""
     return [f"Written to {printed(options.output)}/: {counted}, the release, and what every column is (README.md)."]
 
 
 def _further_files(options: argparse.Namespace) -> list[Path]:
-    return [path for path in (options.published, options.derived) if path]
+    given = (options.published, options.derived, getattr(options, "earlier", None), getattr(options, "earlier_spec", None))
+    return [path for path in given if path]
 
 
 def _tables(options: argparse.Namespace) -> tuple[str, Any]:
@@ -224,7 +245,7 @@ def _printed(options: argparse.Namespace) -> tuple[str, Any]:
     document, _ = release_and_signer(options)
     released = read_release(mechanism, document, allow_vacuous=options.allow_vacuous)
     tables = released.answer_tables()
-    ratios = [] if options.derived is None else derived_of(options.derived, mechanism)
+    ratios = _all_derived(options, mechanism)
     for own in ratios:
         own.require(mechanism, level)
     made = [own.table(mechanism, released) for own in ratios]
@@ -235,7 +256,7 @@ def _printed(options: argparse.Namespace) -> tuple[str, Any]:
     lines = answer_lines(tables, about.unit, level=level, simultaneous=options.together, label=about.records.label)
     if made:
         units = {own.name: own.unit for own in ratios}
-        words = "Ratios of these answers"
+        words = "Computed from these answers"
         lines += ["", *answer_lines(made, lambda name: units[name], level=level, label=about.records.label, head=words)]
     return "\n".join(lines), None
 

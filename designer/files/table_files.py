@@ -27,9 +27,9 @@ from designer.base.published_margins import PublishedSums
 from designer.certificate.agreement import AgreeingTables, Agreement
 from designer.certificate.frozen import FrozenMechanism, Released, below_by_noise
 from designer.files.kinds import KINDS
-from designer.files.published_table import DIGITS, Digits, Dimension, PublishedTable, with_noise_digits
+from designer.files.published_table import DIGITS, Digits, Dimension, PublishedTable, by_words, with_noise_digits
 from designer.files.table_writers import FORMATS, TableFormat, free_name, sheet_names
-from designer.mechanism.derived import Ratios
+from designer.mechanism.derived import Changes, Ratios
 
 # Which releases can be made to agree, and by what: nonnegative, perhaps whole, tables with the published margins.
 
@@ -120,7 +120,7 @@ class TableOptions:
 
     kind: a format of `FORMATS`. level: of the intervals. consistent: what numbers that agree stand beside the answers, or None.
     published: margins for it that the release does not hold. digits: "noise" or "all"; None for what the format has. labels: of
-    the codes of a column, instead of those of the problem file. derived: tables of ratios beside the answers, see
+    the codes of a column, instead of those of the problem file. derived: tables of ratios and changes beside the answers, see
     `designer.mechanism.derived`.
     """
 
@@ -130,7 +130,7 @@ class TableOptions:
     published: PublishedSums | None = None
     digits: Digits | None = None
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    derived: Sequence[Ratios] = ()
+    derived: Sequence[Ratios | Changes] = ()
 
     def require(self, mechanism: FrozenMechanism) -> None:
         """Refuse, before any data are touched, what cannot be written of releases of this mechanism."""
@@ -390,11 +390,12 @@ def _words(mechanism: FrozenMechanism, released: Released, index: Mapping[str, A
 
 def _notes(table: Mapping[str, Any]) -> list[str]:
     """What the index says of the columns of a table, those that are not there among them, a line each."""
-    there = (
-        f"- {in_markdown(column['name'])}: {in_markdown(column['meaning'])}{_in_units(column)}" for column in table["columns"]
-    )
-    missing = (f"- (not there) {in_markdown(column['name'])}: {in_markdown(column['reason'])}" for column in table["missing"])
-    return [*there, *missing]
+    there = by_words((in_markdown(c["name"]), f"{in_markdown(c['meaning'])}{_in_units(c)}") for c in table["columns"])
+    missing = by_words((in_markdown(c["name"]), in_markdown(c["reason"])) for c in table["missing"])
+    return [
+        *(f"- {names}: {words}" for names, words in there),
+        *(f"- (not there) {names}: {words}" for names, words in missing),
+    ]
 
 
 def _in_units(column: Mapping[str, Any]) -> str:

@@ -87,17 +87,23 @@ def difference(
     answer : the name of an answer of both, or weights of answers by name.
     level : of the interval, between 0 and 1.
     """
-    if other_released is released:
-        raise InvalidProblem("other_released: is the same release, whose noise cancels; give another one.")
-    level = probability(level, "level")
-    later, earlier = _weights(mechanism, answer, "answer")[None], _weights(other, answer, "answer")[None]
-    noise, rank, law = _noise(mechanism, released, later, level, 0)
-    beside, other_rank, _ = _noise(other, other_released, earlier, level, 1)
+    require_another(released, other_released)
+    later, earlier = _weights(mechanism, answer, "answer"), _weights(other, answer, "answer")
+    return _change((mechanism, released, later), (other, other_released, earlier), probability(level, "level"))
+
+
+def _change(after: tuple[Any, Released, Floats], before: tuple[Any, Released, Floats], level: float) -> DerivedAnswer:
+    """A sum of a release less one of an earlier release. after, before: mechanism, release, weights of all answers."""
+    (noise, rank, law), (beside, other_rank, _) = (
+        _noise(mechanism, released, weights[None], level, stream)
+        for stream, (mechanism, released, weights) in enumerate((after, before))
+    )
     if len(beside) != len(noise):
         draws = min(len(beside), len(noise))
         noise, beside, rank = noise[:draws], beside[:draws], rank if len(noise) == draws else other_rank
     margin = float(np.partition(np.abs(noise[:, 0] - beside[:, 0]), rank - 1)[rank - 1]) * ROOMY
-    value = float((later @ _answers(mechanism, released) - earlier @ _answers(other, other_released))[0])
+    later, earlier = (float(weights @ _answers(mechanism, released)) for mechanism, released, weights in (after, before))
+    value = later - earlier
     return DerivedAnswer(value, value - margin, value + margin, level, law)
 
 
@@ -222,7 +228,7 @@ def _draws_and_rank(answers: int, level: float) -> tuple[int, int]:
     return draws, rank
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _drawn(mechanism: Any, draws: int, stream: int) -> Floats:
     """Draws of the noise in all answers, (draws, K), at most 32 MB."""
     draw = getattr(mechanism, "noise_in_answers", None)
@@ -285,6 +291,7 @@ DERIVED = Named(
         oneOf=[{"required": ["ratio"]}, {"required": ["share"]}],
     ),
 )
+ONE_BY_ONE = "intervals: those of derived answers hold one by one; none are known for all at once."
 COMPUTED = (
     "Computed from released answers, as a quotient of numbers with noise; it has a bias where the noise is not small "
     "beside the denominator. Of sums of amounts that were clipped to public bounds, it is of the clipped amounts."
@@ -336,7 +343,7 @@ class Ratios:
 
         def limits(level: float, simultaneous: bool) -> ConfidenceLimits:
             if simultaneous:
-                raise InvalidProblem("intervals: those of derived answers hold one by one; none are known for all at once.")
+                raise InvalidProblem(ONE_BY_ONE)
             ends, law = [], ""
             for (above, below), weights in zip(sums, zip(self.above, self.below, strict=True), strict=True):
                 noise, rank, law = _noise(mechanism, released, np.stack(weights), level, 0)
@@ -345,6 +352,81 @@ class Ratios:
             return ConfidenceLimits(lower, upper, law)
 
         return AnswerTable(self.name, self.columns, self.keys, values, None, limits=limits, meaning=COMPUTED)
+
+
+CHANGED = "The answer of this release less that of the earlier one, with the noise of both; without a bias."
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """The answers of a table less those of an earlier release, in the rows that both have.
+
+    before: the earlier release and its mechanism. rows: for each key weights of all answers, of this release and the earlier.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    before: tuple[FrozenMechanism, Released]
+    rows: Mapping[tuple[Any, ...], tuple[Floats, Floats]]
+    unit: str = ""
+
+    @classmethod
+    def of(cls, mechanism: FrozenMechanism, earlier: FrozenMechanism, released: Released, since: str = "") -> list[Changes]:
+        """The tables of sums that two mechanisms have in common; refused where there are none. released: the earlier one.
+        since: its period."""
+        known, found = {table.name: table for table in _layout(earlier)}, []
+        for table in _layout(mechanism):
+            other = known.get(table.name)
+            shared = [key for key in table.keys if other and other.columns == table.columns and key in other.keys]
+            if not shared:
+                continue
+            after, before = (_rows_of(own, table.name, "--earlier") for own in (mechanism, earlier))
+            if _is_sum(mechanism, sum(after.values())) and _is_sum(earlier, sum(before.values())):
+                rows = {key: (after[key], before[key]) for key in shared}
+                title, unit = f"{table.name}, change{f' since {since}' if since else ''}", mechanism.about.unit(table.name)
+                found.append(cls(title, table.columns, (earlier, released), rows, unit))
+        if not found:
+            raise InvalidProblem(
+                "--earlier: has no table of sums with a row of this release; give a release of the same tables."
+            )
+        return found
+
+    def require(self, mechanism: FrozenMechanism, level: float) -> None:
+        """Refuse, before there is a release, what has no intervals at this level."""
+        for side, made in enumerate((mechanism, self.before[0])):
+            _noise_of(made, made, np.stack([both[side] for both in self.rows.values()]), level, side)
+
+    def table(self, mechanism: FrozenMechanism, released: Released) -> AnswerTable:
+        """The changes of a release."""
+        require_another(released, self.before[1])
+
+        def made(level: float) -> list[DerivedAnswer]:
+            return [
+                _change((mechanism, released, after), (*self.before, before), level) for after, before in self.rows.values()
+            ]
+
+        def limits(level: float, simultaneous: bool) -> ConfidenceLimits:
+            if simultaneous:
+                raise InvalidProblem(ONE_BY_ONE)
+            found = made(level)
+            return ConfidenceLimits(np.array([a.lower for a in found]), np.array([a.upper for a in found]), found[0].law)
+
+        values = np.array([answer.value for answer in made(LEVEL)])
+        return AnswerTable(self.name, self.columns, tuple(self.rows), values, None, limits=limits, meaning=CHANGED)
+
+
+def require_another(released: Released, other: Released) -> None:
+    """Refuse the same release twice, whose noise cancels."""
+    same = released.fingerprint == other.fingerprint and len(released.answer_tables()) == len(other.answer_tables())
+    pairs = zip(released.answer_tables(), other.answer_tables(), strict=False)
+    if same and all(np.array_equal(a.answers, b.answers, equal_nan=True) for a, b in pairs):
+        raise InvalidProblem("earlier: is the same release, whose noise cancels; give another one.")
+
+
+def _is_sum(mechanism: Any, weights: Floats) -> bool:
+    """Have these answers noise of their own law?"""
+    draws, _ = _draws_and_rank(len(weights), LEVEL)
+    return not np.isnan(_drawn(mechanism, draws, 0)[0, weights != 0]).any()
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,18 +440,12 @@ class _Part:
 
     @classmethod
     def of(cls, mechanism: Any, given: str | Sequence[str], where: str) -> _Part:
-        tables, first = {table.name: table for table in _layout(mechanism)}, 0
-        count, known = sum(len(table.keys) for table in tables.values()), shown([*tables])
-        for name, table in tables.items():
-            if given == name and len(table.keys) > MOST_DERIVED_ROWS:
-                raise InvalidProblem(
-                    f"{where}: {shown(name)} has {len(table.keys):,} rows; give at most {MOST_DERIVED_ROWS:,}."
-                )
-            if given == name:
-                rows = {key: _at(first + k, count) for k, key in enumerate(table.keys)}
-                alone = table.columns == ("query",) and len(rows) == 1
-                return cls((), {(): rows.popitem()[1]}, name, known) if alone else cls(table.columns, rows, name, known)
-            first += len(table.keys)
+        tables = {table.name: table for table in _layout(mechanism)}
+        known = shown([*tables])
+        if isinstance(given, str) and given in tables:
+            rows, columns = _rows_of(mechanism, given, where), tables[given].columns
+            alone = columns == ("query",) and len(rows) == 1
+            return cls((), {(): rows.popitem()[1]}, given, known) if alone else cls(columns, rows, given, known)
         names = [given] if isinstance(given, str) else given
         if unknown := [name for name in names if name not in _places(mechanism)]:
             near = meant(unknown[0], [*tables, *_places(mechanism)])
@@ -405,7 +481,15 @@ class _Part:
         return columns, keys, list(self.rows.values()), [below.rows[own] for own in matched.values()]
 
 
-def _at(place: int, count: int) -> Floats:
-    weights = np.zeros(count)
-    weights[place] = 1.0
-    return weights
+def _rows_of(mechanism: Any, name: str, where: str) -> dict[tuple[Any, ...], Floats]:
+    """The weights that give each answer of a table, by its key."""
+    first, tables = 0, _layout(mechanism)
+    for table in tables:
+        if table.name == name:
+            break
+        first += len(table.keys)
+    if len(table.keys) > MOST_DERIVED_ROWS:
+        raise InvalidProblem(f"{where}: {shown(name)} has {len(table.keys):,} rows; give at most {MOST_DERIVED_ROWS:,}.")
+    weights = np.zeros((len(table.keys), sum(len(own.keys) for own in tables)))
+    weights[:, first : first + len(table.keys)] = np.eye(len(table.keys))
+    return dict(zip(table.keys, weights, strict=True))

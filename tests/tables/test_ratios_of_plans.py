@@ -19,11 +19,11 @@ from designer import Domain, InvalidProblem, MarginalProblem, MarginalWorkload, 
 from designer.certificate.frozen import answer_layout
 from designer.cli import main
 from designer.mechanism import derived
-from designer.mechanism.derived import Ratios, ratio
+from designer.mechanism.derived import Changes, Ratios, difference, ratio
 from designer.relations.records.row_unit import RowUnit
 from designer.sampling.entropy import SeededEntropy
 from designer.tables import Average, Count, Groups, Measure, PureSum, Quantile, Sum, TablePlan
-from designer.tables.answers import TableRelease
+from designer.tables.answers import Answer, TableRelease
 from designer.tables.partition_selection import PartitionSelection
 from designer.tables.scans import noisy_answers
 
@@ -220,6 +220,35 @@ def test_groups_that_are_found_have_no_ratios() -> None:
         Ratios.of(TablePlan([Count("firms", found, variance=4)]), {"name": "x", "share": "firms"})
 
 
+def test_changes_are_of_sums_in_rows_that_both_have_with_the_noise_of_both() -> None:
+    """Of normal noise with variances v and w, the margin is the quantile of variance v + w."""
+    made, less = plan(), TablePlan([Count("firms", Groups(["sector"], [["B"], ["A"], ["Z"]]), variance=16)])
+    table = answer_layout(less)
+    assert table is not None
+    before = TableRelease(
+        {"firms": Answer("firms", ("sector",), table[0].keys, np.array([9.0, 7.0, 1.0]))}, less.guarantee, less.fingerprint
+    )
+    after = released(made, 5)
+    (one,) = Changes.of(made, less, before, "2025")
+    one.require(made, 0.9)
+    changed = one.table(made, after)
+    assert (changed.name, changed.keys) == ("firms, change since 2025", (("A",), ("B",)))
+    assert changed.answers.tolist() == [after["firms"]["A"] - 7, after["firms"]["B"] - 9]
+    reach = changed.intervals(0.9).upper - changed.answers
+    assert reach == pytest.approx([5 * norm.isf(0.05)] * 2, abs=1)
+    assert {own.name for own in Changes.of(made, made, released(made, 6))} == {
+        *("firms by kind, change", "pay, change", "staff, change", "firms, change", "mean pay.sum, change"),
+        "mean pay.count, change",
+    }
+    again = difference(made, after, made, released(made, 6), "pay / A")
+    own = next(own for own in Changes.of(made, made, released(made, 6)) if own.name == "pay, change").table(made, after)
+    assert (own.answers[0], own.intervals().lower[0]) == (again.value, again.lower)
+    with pytest.raises(InvalidProblem, match="earlier: is the same release, whose noise cancels"):
+        own = Changes.of(made, made, after)[0].table(made, after)
+    with pytest.raises(InvalidProblem, match="--earlier: has no table of sums with a row of this release"):
+        Changes.of(margins(), less, before)
+
+
 PROBLEM = """
 [domain]
 work = { labels = { "1" = "Employed", "2" = "Unemployed" } }
@@ -242,7 +271,7 @@ def test_a_problem_file_asks_for_ratios_which_spend_nothing_more(tmp_path: Path,
         Path("t.csv").write_text("work\n" + "1\n" * 900 + "2\n" * 100)
         assert main(["design", "p.toml", "-o", "s.json"]) == 0
         assert main(["release", "s.json", "--table", "t.csv", "-o", "a/", "--derived", "p.toml"]) == 0
-        assert "1 table, 2 answers, 1 table of ratios" in capsys.readouterr().out
+        assert "1 table, 2 answers, 1 table of ratios or changes" in capsys.readouterr().out
         (row,) = pd.read_csv("a/rate.csv").to_dict("records")
         assert row["lower_95"] < row["answer"] < row["upper_95"] and 8 < row["answer"] < 12
         index = json.loads(Path("a/tables.json").read_text())
@@ -252,7 +281,12 @@ def test_a_problem_file_asks_for_ratios_which_spend_nothing_more(tmp_path: Path,
         assert (told["values"], told["lower"]) == ([row["answer"]], [row["lower_95"]])
         assert main(["tables", "s.json", "a/release.json", "--derived", "p.toml"]) == 0
         said = capsys.readouterr().out
-        assert "Ratios of these answers" in said and "per cent" in said
+        assert "Computed from these answers" in said and "per cent" in said
+        assert main(["release", "s.json", "--table", "t.csv", "-o", "c/"]) == 0
+        since = ["tables", "s.json", "a/release.json", "--earlier", "c/release.json", "-o", "d/", "--format", "csv-semicolon"]
+        assert main(since) == 0 and Path("d/answers_change.csv").exists()
+        assert main([*since[:4], "a/release.json", "-o", "e/"]) == 2 and not Path("e").exists()
+        assert "is the same release" in capsys.readouterr().err
         Path("bad.toml").write_text(PROBLEM.replace('"answers / 2", [', '"answers / 3", ['))
         assert main(["release", "s.json", "--table", "t.csv", "-o", "b/", "--derived", "bad.toml"]) == 2
         assert "'answers / 3' is neither a table nor an answer" in capsys.readouterr().err and not Path("b").exists()
