@@ -26,6 +26,7 @@ from designer.files.office_files import (
     marks_of,
     notes_on,
     require_file_columns,
+    sources_of,
 )
 from designer.problem.histogram import OTHERS, REFUSE, WORDS
 from designer.problem.reading import ColumnReading, Reading
@@ -245,7 +246,7 @@ def _columns(data: Any, needed: Sequence[str], reading: Reading, numbers: Sequen
     """The columns that are looked at; of a CSV file as texts, None where they are empty, numbers read."""
     if isinstance(data, (str, Path)):
         path = Path(data)
-        require_file_columns(path, needed, column_names(path, reading), reading)
+        require_file_columns(path, sources_of(needed, reading), column_names(path, reading), reading)
         if is_office_file(path) or path.suffix == ".csv" or any(name in reading.changing for name in needed):
             return _of_file(path, needed, reading, numbers)
         held: Any = parquet_columns(path)
@@ -302,9 +303,11 @@ def _of_file_itself(path: Path, reading: Reading, listing: ExpectedValues) -> li
             f"{longer[0]:,}; what is beyond is cut off. Put fields that hold the delimiter in quotes."
         ]
     told: list[str] = []
-    for variable in dictionary_of(path, reading) if is_office_file(path) else ():
-        name, own = variable.name, reading.columns.get(variable.name, ColumnReading())
-        if name not in listing.columns or isinstance(own.bins, tuple):
+    dictionary = {variable.name: variable for variable in dictionary_of(path, reading)} if is_office_file(path) else {}
+    for name in listing.columns:
+        own = reading.columns.get(name, ColumnReading())
+        variable = dictionary.get(own.sources(name)[0])
+        if variable is None or isinstance(own.bins, tuple) or own.prefix is not None or own.combined:
             continue
         known = listing.values.get(name, own.values or None)
         if twice := [text for text, times in Counter(variable.labels.values()).items() if times > 1]:

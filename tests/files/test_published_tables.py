@@ -384,7 +384,7 @@ def test_a_page_calls_columns_by_words_and_says_once_what_both_ends_of_an_interv
     )
     page = written(replace(ORACLE, made=made), "html").decode()
     assert "_95" not in page and page.count("An end.") == 1
-    assert '>95 % interval for all rows at once, to</th>' in page
+    assert ">95 % interval for all rows at once, to</th>" in page
 
 
 def test_columns_of_a_sheet_have_names_of_their_own() -> None:
