@@ -118,7 +118,7 @@ class AnswerTable:
             raise InvalidProblem(f"simultaneous: {shown(simultaneous)} is neither True nor False.", value=simultaneous)
         found = self.limits(level, simultaneous)
         own = slice(self.first, self.first + len(self.answers))
-        if np.isnan(found.lower[own] + found.upper[own]).any():
+        if (np.isnan(found.lower[own]) | np.isnan(found.upper[own])).any():
             raise InvalidProblem(f"intervals: {found.missing or 'some answer is no number.'}")
         return Intervals(found.lower[own], found.upper[own], level, simultaneous, found.law)
 

@@ -10,7 +10,7 @@ probability 1e-9 (docs/theory/intervals.md, 3). It is compared at all r at once:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -149,7 +149,7 @@ def quantile(
 def _answers(mechanism: Any, released: Released) -> Floats:
     """The answers in the order in which noise is drawn; 0 in the place of what is no number, which nothing is computed from."""
     held = {table.name: table.answers for table in released.answer_tables()}
-    return np.nan_to_num(np.concatenate([held[table.name] for table in _layout(mechanism)]))
+    return np.asarray(np.nan_to_num(np.concatenate([held[table.name] for table in _layout(mechanism)])))
 
 
 @lru_cache(maxsize=2)
@@ -302,14 +302,14 @@ COMPUTED = (
 class Ratios:
     """Ratios of released answers, row by row: which answers are added up above and below.
 
-    name, columns, keys: of their table. above, below: for each row weights of all answers. per, unit: of what is shown.
+    name, columns, keys: of their table. sums: for each row weights of all answers above and below, (2, K). per, unit: of
+    what is shown.
     """
 
     name: str
     columns: tuple[str, ...]
     keys: tuple[tuple[Any, ...], ...]
-    above: Sequence[Floats]
-    below: Sequence[Floats]
+    sums: Sequence[Floats]
     per: float = 1.0
     unit: str = ""
 
@@ -328,25 +328,26 @@ class Ratios:
             below = above.summed(tuple(within), where)
         else:
             below = _Part.of(mechanism, given["ratio"][1], where)
-        return cls(name, *above.beside(below, name, where), given.get("per", 1.0), given.get("unit", ""))
+        columns, keys, sums = above.beside(below, name, where)
+        return cls(name, columns, keys, sums, given.get("per", 1.0), given.get("unit", ""))
 
     def require(self, mechanism: FrozenMechanism, level: float) -> None:
         """Refuse, before there is a release, what has no intervals at this level."""
-        for sums in zip(self.above, self.below, strict=True):
-            _noise_of(mechanism, mechanism, np.stack(sums), level, 0)
+        for sums in self.sums:
+            _noise_of(mechanism, mechanism, sums, level, 0)
 
     def table(self, mechanism: FrozenMechanism, released: Released) -> AnswerTable:
         """The ratios of a release."""
         answers = _answers(mechanism, released)
-        sums = [(float(above @ answers), float(below @ answers)) for above, below in zip(self.above, self.below, strict=True)]
-        values = np.array([self.per * above / below if below else np.nan for above, below in sums])
+        held = [(sums @ answers).tolist() for sums in self.sums]
+        values = np.array([self.per * above / below if below else np.nan for above, below in held])
 
         def limits(level: float, simultaneous: bool) -> ConfidenceLimits:
             if simultaneous:
                 raise InvalidProblem(ONE_BY_ONE)
             ends, law = [], ""
-            for (above, below), weights in zip(sums, zip(self.above, self.below, strict=True), strict=True):
-                noise, rank, law = _noise(mechanism, released, np.stack(weights), level, 0)
+            for (above, below), sums in zip(held, self.sums, strict=True):
+                noise, rank, law = _noise(mechanism, released, sums, level, 0)
                 ends.append(_ratio_limits(above, below, noise[:, 0], noise[:, 1], rank))
             lower, upper = self.per * np.array(ends).T
             return ConfidenceLimits(lower, upper, law)
@@ -381,7 +382,7 @@ class Changes:
             if not shared:
                 continue
             after, before = (_rows_of(own, table.name, "--earlier") for own in (mechanism, earlier))
-            if _is_sum(mechanism, sum(after.values())) and _is_sum(earlier, sum(before.values())):
+            if _is_sum(mechanism, after.values()) and _is_sum(earlier, before.values()):
                 rows = {key: (after[key], before[key]) for key in shared}
                 title, unit = f"{table.name}, change{f' since {since}' if since else ''}", mechanism.about.unit(table.name)
                 found.append(cls(title, table.columns, (earlier, released), rows, unit))
@@ -423,8 +424,9 @@ def require_another(released: Released, other: Released) -> None:
         raise InvalidProblem("earlier: is the same release, whose noise cancels; give another one.")
 
 
-def _is_sum(mechanism: Any, weights: Floats) -> bool:
-    """Have these answers noise of their own law?"""
+def _is_sum(mechanism: Any, rows: Iterable[Floats]) -> bool:
+    """Have all these answers noise of their own law?"""
+    weights = np.sum([*rows], axis=0)
     draws, _ = _draws_and_rank(len(weights), LEVEL)
     return not np.isnan(_drawn(mechanism, draws, 0)[0, weights != 0]).any()
 
@@ -466,7 +468,7 @@ class _Part:
             rows[own] = rows.get(own, 0.0) + weights
         return _Part(within, rows, None, self.known)
 
-    def beside(self, below: _Part, name: str, where: str) -> tuple[Any, ...]:
+    def beside(self, below: _Part, name: str, where: str) -> tuple[tuple[str, ...], tuple[Any, ...], list[Floats]]:
         """Columns, keys, and the weights above and below of each row."""
         if not set(below.columns) <= set(self.columns):
             raise InvalidProblem(
@@ -478,7 +480,7 @@ class _Part:
         if unknown := [own for own in matched.values() if own not in below.rows]:
             raise InvalidProblem(f"{where}: the denominator has no row {shown(list(unknown[0]))}; give one that has all.")
         columns, keys = (self.columns, tuple(self.rows)) if self.columns else (("query",), ((name,),))
-        return columns, keys, list(self.rows.values()), [below.rows[own] for own in matched.values()]
+        return columns, keys, [np.stack([weights, below.rows[matched[key]]]) for key, weights in self.rows.items()]
 
 
 def _rows_of(mechanism: Any, name: str, where: str) -> dict[tuple[Any, ...], Floats]:

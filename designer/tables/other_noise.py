@@ -181,7 +181,8 @@ class PureSum(OtherNoise):
 
     def draws(self, size: int, entropy: Entropy) -> Floats:
         count = len(self.groups.keys or ())
-        return self._law.draw(size * count, entropy).reshape(size, count) * float(self.step)
+        drawn = self._law.draw(size * count, entropy).reshape(size, count)
+        return np.asarray(drawn * float(self.step), dtype=np.float64)
 
     def estimates(self, noisy: Sequence[int]) -> Floats:
         return amounts(noisy, self.step)

@@ -188,7 +188,7 @@ class Additive(Aggregated):
     def draws(self, size: int, entropy: Entropy) -> Floats:
         keys = self.groups.keys or ()
         law = DiscreteGaussian(np.broadcast_to(np.array(self.grid_variances(keys)), len(keys)).tolist())
-        return law.draw(size, entropy) * float(self.step)
+        return np.asarray(law.draw(size, entropy) * float(self.step), dtype=np.float64)
 
     def loss(self, record: Mapping[str, Any]) -> Fraction:
         labels, amount = self.group_of(record), self.amount(record)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from contextlib import chdir
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,9 @@ from scipy.stats import norm
 from designer import Domain, InvalidProblem, MarginalProblem, MarginalWorkload, design, metrics
 from designer.certificate.frozen import answer_layout
 from designer.cli import main
+from designer.files.releases import release_document
+from designer.files.table_files import TableOptions, files_of_tables
+from designer.files.table_writers import FORMATS
 from designer.mechanism import derived
 from designer.mechanism.derived import Changes, Ratios, difference, ratio
 from designer.relations.records.row_unit import RowUnit
@@ -175,6 +179,22 @@ def test_intervals_of_all_answers_and_ratios_hold_as_often_as_they_say(draws: in
     least = 0.95 * draws - 5 * math.sqrt(0.95 * 0.05 * draws)
     assert {key: times for key, times in held.items() if times < least} == {}
     assert len(held) == 43 and (draws < 1000 or np.mean([*held.values()]) < 0.985 * draws)
+
+
+def test_an_interval_without_ends_is_written_in_every_format(tmp_path: Path) -> None:
+    """The noise in the count of firms of sector C may be as large as the count."""
+    made = plan()
+    one = released(made)
+    answers = {name: replace(own, values=own.values * 0.01) for name, own in one.answers.items()}
+    own = Ratios.of(made, {"name": "per head", "ratio": ["pay", "firms"]})
+    found = own.table(made, replace(one, answers=answers)).intervals()
+    assert found.lower[2] == -math.inf and found.upper[2] == math.inf
+    document = release_document(made, one)
+    options = (TableOptions(kind, derived=[own]) for kind in FORMATS)
+    for wanted in options:
+        files = dict(files_of_tables(made, replace(one, answers=answers), document, wanted))
+        page = next(content for name, content in files.items() if name.startswith(("per_head", "tables.xlsx")))
+        assert wanted.kind in ("parquet", "xlsx") or b"nan" not in page.lower()
 
 
 DOMAIN = Domain.of({"sex": ["F", "M"], "age": ["0", "1", "2"]})
