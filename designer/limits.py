@@ -24,6 +24,7 @@ MOST_UNIT_CHARACTERS = 80  # characters of a unit of measurement, which stands b
 MOST_QUERY_NAME_CHARACTERS = 1000  # characters of the name of a query that a unit is stated for
 MOST_STATED_UNITS = 10_000  # queries that units are stated for one by one; "all" states one for the rest
 MOST_DERIVED_ROWS = 1000  # rows of a table of ratios, each with an interval from draws of the noise: 10 ms each
+MOST_COMBINED_COLUMNS = 12  # columns of a file that are added up or multiplied for one
 MOST_TYPED = 1000  # combinations of values typed at a prompt, which a template writes out; more belong in a table
 LARGEST_NUMBER = Fraction(2) ** 1000  # a number that is given: its square root, and what is a little larger, are floats
 MOST_DENOMINATOR_DIGITS = 400  # digits of a denominator; specs hold no longer ones

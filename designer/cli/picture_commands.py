@@ -51,9 +51,7 @@ def add_plot(made: argparse.ArgumentParser) -> None:
     made.set_defaults(run=_plot)
     made.add_argument("release", type=Path, nargs="?", help="a release (JSON) of the spec, to draw its answers")
     made.add_argument("--kind", help=f"which picture (default: the first); {LIST!r} prints the names of all")
-    made.add_argument(
-        "--places", type=Path, help="a table of places (CSV, Parquet), or areas (.geojson), to draw answers or errors on a map"
-    )
+    made.add_argument("--places", type=Path, help="a table of places (CSV, Parquet), to draw answers or errors on a map")
     made.add_argument("--latitude", default=LATITUDE, help=f"its column of latitudes (default {LATITUDE})")
     made.add_argument("--longitude", default=LONGITUDE, help=f"its column of longitudes (default {LONGITUDE})")
     add_output(made, "-o", "the picture to write: .svg, .png or .pdf (needs matplotlib)")

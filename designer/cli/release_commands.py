@@ -20,7 +20,7 @@ import numpy as np
 from designer.accounts.composition.privacy_in_words import entity_words, privacy_line
 from designer.base.answer_table import LEVEL, ROWS, AnswerTable, answer_lines, interval_data
 from designer.base.checks import probability, shown
-from designer.base.display import printed
+from designer.base.display import counted, printed
 from designer.base.errors import CannotWrite, InvalidProblem, Refusal, hides_data_in_errors
 from designer.base.json_text import readable_text, signature_path
 from designer.base.output import checked_folder, names_folder, write_whole
@@ -56,7 +56,7 @@ from designer.files.signatures import SigningKey, sign_file
 from designer.files.table_files import TableOptions, negative_words, write_tables
 from designer.files.table_writers import FORMATS
 from designer.mechanism.caution_lines import cautions
-from designer.mechanism.derived import DERIVED, Changes, Ratios
+from designer.mechanism.derived import DERIVED, ChangesSince, DerivedTable, Ratios
 from designer.problem.histogram import REFUSE, Counts, Unlisted
 from designer.problem.reading import UNSAID, Reading
 from designer.problem.relation import RECORDS_PUBLIC
@@ -159,21 +159,18 @@ def derived_of(path: Path, mechanism: FrozenMechanism) -> list[Ratios]:
     return [Ratios.of(mechanism, own) for own in asked["derived"]]
 
 
-def _all_derived(options: argparse.Namespace, mechanism: FrozenMechanism) -> list[Ratios | Changes]:
-    """Ratios that a file asks for, and changes since an earlier release."""
-    ratios = derived_of(options.derived, mechanism) if options.derived else []
-    return [*ratios, *(_changes(options, mechanism) if getattr(options, "earlier", None) else [])]
+def _all_derived(options: argparse.Namespace, mechanism: FrozenMechanism) -> list[DerivedTable]:
+    """Ratios that a file asks for, and changes since an earlier release, made by this spec or another one."""
+    found: list[DerivedTable] = list(derived_of(options.derived, mechanism)) if options.derived else []
+    if path := getattr(options, "earlier", None):
+        from designer.files.spec import load, read_signed
 
-
-def _changes(options: argparse.Namespace, mechanism: FrozenMechanism) -> list[Changes]:
-    """The changes since the release that an option names, made by this spec or another one."""
-    from designer.files.spec import load, read_signed
-
-    earlier = load(options.earlier_spec, allow_vacuous=options.allow_vacuous) if options.earlier_spec else mechanism
-    document, _ = read_signed(options.earlier, None)
-    released = read_release(earlier, document, allow_vacuous=options.allow_vacuous)
-    since = (document.get("ledger") or {}).get("period", earlier.about.period if options.earlier_spec else "")
-    return Changes.of(mechanism, earlier, released, since)
+        spec, (document, _) = options.earlier_spec, read_signed(path, None)
+        earlier = load(spec, allow_vacuous=options.allow_vacuous) if spec else mechanism
+        before = read_release(earlier, document, allow_vacuous=options.allow_vacuous)
+        since = (document.get("ledger") or {}).get("period", earlier.about.period if spec else "")
+        found += ChangesSince.of(mechanism, earlier, before, since)
+    return found
 
 
 def _require_folder(options: argparse.Namespace, names: Sequence[str]) -> None:
@@ -221,11 +218,9 @@ def _kept(options: argparse.Namespace, document: Mapping[str, Any], error: BaseE
 
 def _written_lines(options: argparse.Namespace, released: Released, asked: TableOptions) -> list[str]:
     tables = released.answer_tables()
-    answers = sum(len(table.answers) for table in tables)
-    counted = f"{len(tables)} table{'' if len(tables) == 1 else 's'}, {answers:,} answer{'' if answers == 1 else 's'}"
-    ratios = len(asked.derived)
-    counted += f", {ratios} table{'' if ratios == 1 else 's'} of ratios or changes" if ratios else ""
-    return [f"Written to {printed(options.output)}/: {counted}, the release, and what every column is (README.md)."]
+    said = f"{counted(len(tables), 'table')}, {counted(sum(len(table.answers) for table in tables), 'answer')}"
+    said += f", {counted(len(asked.derived), 'table')} of ratios or changes" if asked.derived else ""
+    return [f"Written to {printed(options.output)}/: {said}, the release, and what every column is (README.md)."]
 
 
 def _further_files(options: argparse.Namespace) -> list[Path]:
@@ -246,8 +241,6 @@ def _printed(options: argparse.Namespace) -> tuple[str, Any]:
     released = read_release(mechanism, document, allow_vacuous=options.allow_vacuous)
     tables = released.answer_tables()
     ratios = _all_derived(options, mechanism)
-    for own in ratios:
-        own.require(mechanism, level)
     made = [own.table(mechanism, released) for own in ratios]
     if options.json:
         ratios_data = {"derived": [_ratio_data(table, level) for table in made]} if made else {}

@@ -29,7 +29,6 @@ from designer.certificate.frozen import FrozenMechanism, Released, below_by_nois
 from designer.files.kinds import KINDS
 from designer.files.published_table import DIGITS, Digits, Dimension, PublishedTable, by_words, with_noise_digits
 from designer.files.table_writers import FORMATS, TableFormat, free_name, sheet_names
-from designer.mechanism.derived import Changes, Ratios
 
 # Which releases can be made to agree, and by what: nonnegative, perhaps whole, tables with the published margins.
 
@@ -120,8 +119,8 @@ class TableOptions:
 
     kind: a format of `FORMATS`. level: of the intervals. consistent: what numbers that agree stand beside the answers, or None.
     published: margins for it that the release does not hold. digits: "noise" or "all"; None for what the format has. labels: of
-    the codes of a column, instead of those of the problem file. derived: tables of ratios and changes beside the answers, see
-    `designer.mechanism.derived`.
+    the codes of a column, instead of those of the problem file. derived: tables of ratios and changes beside the answers, each
+    a `designer.mechanism.derived.DerivedTable`.
     """
 
     kind: str = "csv"
@@ -130,7 +129,7 @@ class TableOptions:
     published: PublishedSums | None = None
     digits: Digits | None = None
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    derived: Sequence[Ratios | Changes] = ()
+    derived: Sequence[Any] = ()
 
     def require(self, mechanism: FrozenMechanism) -> None:
         """Refuse, before any data are touched, what cannot be written of releases of this mechanism."""

@@ -10,11 +10,12 @@ probability 1e-9 (docs/theory/intervals.md, 3). It is compared at all r at once:
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,7 +62,12 @@ def ratio(
     level : of the interval, between 0 and 1.
     """
     sums = np.stack([_weights(mechanism, numerator, "numerator"), _weights(mechanism, denominator, "denominator")])
-    noise, rank, law = _noise(mechanism, released, sums, probability(level, "level"), 0)
+    return _ratio(mechanism, released, sums, probability(level, "level"))
+
+
+def _ratio(mechanism: Any, released: Released, sums: Floats, level: float) -> DerivedAnswer:
+    """sums: weights of all answers above and below, (2, K)."""
+    noise, rank, law = _noise(mechanism, released, sums, level, 0)
     above, below = (sums @ _answers(mechanism, released)).tolist()
     lower, upper = _ratio_limits(above, below, noise[:, 0], noise[:, 1], rank)
     return DerivedAnswer(above / below if below else None, lower, upper, level, law)
@@ -101,7 +107,8 @@ def _change(after: tuple[Any, Released, Floats], before: tuple[Any, Released, Fl
     if len(beside) != len(noise):
         draws = min(len(beside), len(noise))
         noise, beside, rank = noise[:draws], beside[:draws], rank if len(noise) == draws else other_rank
-    margin = float(np.partition(np.abs(noise[:, 0] - beside[:, 0]), rank - 1)[rank - 1]) * ROOMY
+    margin = float(np.partition(np.abs(noise[:, 0] - beside[:, 0]), rank - 1)[rank - 1])
+    margin *= 1 if margin == round(margin) else ROOMY  # whole numbers are exact
     later, earlier = (float(weights @ _answers(mechanism, released)) for mechanism, released, weights in (after, before))
     value = later - earlier
     return DerivedAnswer(value, value - margin, value + margin, level, law)
@@ -291,27 +298,53 @@ DERIVED = Named(
         oneOf=[{"required": ["ratio"]}, {"required": ["share"]}],
     ),
 )
-ONE_BY_ONE = "intervals: those of derived answers hold one by one; none are known for all at once."
-COMPUTED = (
-    "Computed from released answers, as a quotient of numbers with noise; it has a bias where the noise is not small "
-    "beside the denominator. Of sums of amounts that were clipped to public bounds, it is of the clipped amounts."
-)
 
 
 @dataclass(frozen=True, eq=False)
-class Ratios:
-    """Ratios of released answers, row by row: which answers are added up above and below.
+class DerivedTable(ABC):
+    """A table of numbers that are computed from released answers, row by row.
 
-    name, columns, keys: of their table. sums: for each row weights of all answers above and below, (2, K). per, unit: of
-    what is shown.
+    name, columns, keys: of the table. sums: for each row two rows of weights of all answers. per, unit: of what is shown.
     """
 
     name: str
     columns: tuple[str, ...]
     keys: tuple[tuple[Any, ...], ...]
-    sums: Sequence[Floats]
+    sums: Sequence[tuple[Floats, Floats]]
     per: float = 1.0
     unit: str = ""
+    meaning: ClassVar[str]
+
+    @abstractmethod
+    def require(self, mechanism: FrozenMechanism, level: float) -> None:
+        """Refuse, before there is a release, what has no intervals at this level."""
+
+    @abstractmethod
+    def answers(self, mechanism: FrozenMechanism, released: Released, level: float) -> list[DerivedAnswer]:
+        """What is computed from a release, row by row."""
+
+    def table(self, mechanism: FrozenMechanism, released: Released) -> AnswerTable:
+        """The same as a table, whose intervals hold one by one."""
+
+        def limits(level: float, simultaneous: bool) -> ConfidenceLimits:
+            if simultaneous:
+                raise InvalidProblem("intervals: those of derived answers hold one by one; none are known for all at once.")
+            found = self.answers(mechanism, released, level)
+            lower, upper = (self.per * np.array([getattr(one, end) for one in found]) for end in ("lower", "upper"))
+            return ConfidenceLimits(lower, upper, found[0].law)
+
+        found = [one.value for one in self.answers(mechanism, released, LEVEL)]
+        values = np.array([np.nan if value is None else self.per * value for value in found])
+        return AnswerTable(self.name, self.columns, self.keys, values, None, limits=limits, meaning=self.meaning)
+
+
+class Ratios(DerivedTable):
+    """Ratios: of each row the sums above and below."""
+
+    meaning = (
+        "Computed from released answers, as a quotient of numbers with noise; it has a bias where the noise is not small "
+        "beside the denominator. Of sums of amounts that were clipped to public bounds, it is of the clipped amounts."
+    )
 
     @classmethod
     def of(cls, mechanism: FrozenMechanism, given: Mapping[str, Any]) -> Ratios:
@@ -332,47 +365,27 @@ class Ratios:
         return cls(name, columns, keys, sums, given.get("per", 1.0), given.get("unit", ""))
 
     def require(self, mechanism: FrozenMechanism, level: float) -> None:
-        """Refuse, before there is a release, what has no intervals at this level."""
         for sums in self.sums:
-            _noise_of(mechanism, mechanism, sums, level, 0)
+            _noise_of(mechanism, mechanism, np.stack(sums), level, 0)
 
-    def table(self, mechanism: FrozenMechanism, released: Released) -> AnswerTable:
-        """The ratios of a release."""
-        answers = _answers(mechanism, released)
-        held = [(sums @ answers).tolist() for sums in self.sums]
-        values = np.array([self.per * above / below if below else np.nan for above, below in held])
-
-        def limits(level: float, simultaneous: bool) -> ConfidenceLimits:
-            if simultaneous:
-                raise InvalidProblem(ONE_BY_ONE)
-            ends, law = [], ""
-            for (above, below), sums in zip(held, self.sums, strict=True):
-                noise, rank, law = _noise(mechanism, released, sums, level, 0)
-                ends.append(_ratio_limits(above, below, noise[:, 0], noise[:, 1], rank))
-            lower, upper = self.per * np.array(ends).T
-            return ConfidenceLimits(lower, upper, law)
-
-        return AnswerTable(self.name, self.columns, self.keys, values, None, limits=limits, meaning=COMPUTED)
-
-
-CHANGED = "The answer of this release less that of the earlier one, with the noise of both; without a bias."
+    def answers(self, mechanism: FrozenMechanism, released: Released, level: float) -> list[DerivedAnswer]:
+        return [_ratio(mechanism, released, np.stack(sums), level) for sums in self.sums]
 
 
 @dataclass(frozen=True, eq=False)
-class Changes:
-    """The answers of a table less those of an earlier release, in the rows that both have.
+class ChangesSince(DerivedTable):
+    """The answers of a table less those of an earlier release, in the rows that both have: of each row the weights in both.
 
-    before: the earlier release and its mechanism. rows: for each key weights of all answers, of this release and the earlier.
+    before: the earlier release and its mechanism.
     """
 
-    name: str
-    columns: tuple[str, ...]
-    before: tuple[FrozenMechanism, Released]
-    rows: Mapping[tuple[Any, ...], tuple[Floats, Floats]]
-    unit: str = ""
+    before: tuple[FrozenMechanism, Released] = field(kw_only=True)
+    meaning = "The answer of this release less that of the earlier one, with the noise of both; without a bias."
 
     @classmethod
-    def of(cls, mechanism: FrozenMechanism, earlier: FrozenMechanism, released: Released, since: str = "") -> list[Changes]:
+    def of(
+        cls, mechanism: FrozenMechanism, earlier: FrozenMechanism, released: Released, since: str = ""
+    ) -> list[ChangesSince]:
         """The tables of sums that two mechanisms have in common; refused where there are none. released: the earlier one.
         since: its period."""
         known, found = {table.name: table for table in _layout(earlier)}, []
@@ -383,9 +396,9 @@ class Changes:
                 continue
             after, before = (_rows_of(own, table.name, "--earlier") for own in (mechanism, earlier))
             if _is_sum(mechanism, after.values()) and _is_sum(earlier, before.values()):
-                rows = {key: (after[key], before[key]) for key in shared}
+                sums = [(after[key], before[key]) for key in shared]
                 title, unit = f"{table.name}, change{f' since {since}' if since else ''}", mechanism.about.unit(table.name)
-                found.append(cls(title, table.columns, (earlier, released), rows, unit))
+                found.append(cls(title, table.columns, tuple(shared), sums, unit=unit, before=(earlier, released)))
         if not found:
             raise InvalidProblem(
                 "--earlier: has no table of sums with a row of this release; give a release of the same tables."
@@ -393,34 +406,18 @@ class Changes:
         return found
 
     def require(self, mechanism: FrozenMechanism, level: float) -> None:
-        """Refuse, before there is a release, what has no intervals at this level."""
         for side, made in enumerate((mechanism, self.before[0])):
-            _noise_of(made, made, np.stack([both[side] for both in self.rows.values()]), level, side)
+            _noise_of(made, made, np.stack([both[side] for both in self.sums]), level, side)
 
-    def table(self, mechanism: FrozenMechanism, released: Released) -> AnswerTable:
-        """The changes of a release."""
+    def answers(self, mechanism: FrozenMechanism, released: Released, level: float) -> list[DerivedAnswer]:
         require_another(released, self.before[1])
-
-        def made(level: float) -> list[DerivedAnswer]:
-            return [
-                _change((mechanism, released, after), (*self.before, before), level) for after, before in self.rows.values()
-            ]
-
-        def limits(level: float, simultaneous: bool) -> ConfidenceLimits:
-            if simultaneous:
-                raise InvalidProblem(ONE_BY_ONE)
-            found = made(level)
-            return ConfidenceLimits(np.array([a.lower for a in found]), np.array([a.upper for a in found]), found[0].law)
-
-        values = np.array([answer.value for answer in made(LEVEL)])
-        return AnswerTable(self.name, self.columns, tuple(self.rows), values, None, limits=limits, meaning=CHANGED)
+        return [_change((mechanism, released, after), (*self.before, before), level) for after, before in self.sums]
 
 
 def require_another(released: Released, other: Released) -> None:
     """Refuse the same release twice, whose noise cancels."""
-    same = released.fingerprint == other.fingerprint and len(released.answer_tables()) == len(other.answer_tables())
-    pairs = zip(released.answer_tables(), other.answer_tables(), strict=False)
-    if same and all(np.array_equal(a.answers, b.answers, equal_nan=True) for a, b in pairs):
+    both = [{table.name: table.answers.tolist() for table in own.answer_tables()} for own in (released, other)]
+    if released.fingerprint == other.fingerprint and both[0] == both[1]:
         raise InvalidProblem("earlier: is the same release, whose noise cancels; give another one.")
 
 
@@ -468,7 +465,9 @@ class _Part:
             rows[own] = rows.get(own, 0.0) + weights
         return _Part(within, rows, None, self.known)
 
-    def beside(self, below: _Part, name: str, where: str) -> tuple[tuple[str, ...], tuple[Any, ...], list[Floats]]:
+    def beside(
+        self, below: _Part, name: str, where: str
+    ) -> tuple[tuple[str, ...], tuple[Any, ...], list[tuple[Floats, Floats]]]:
         """Columns, keys, and the weights above and below of each row."""
         if not set(below.columns) <= set(self.columns):
             raise InvalidProblem(
@@ -480,18 +479,15 @@ class _Part:
         if unknown := [own for own in matched.values() if own not in below.rows]:
             raise InvalidProblem(f"{where}: the denominator has no row {shown(list(unknown[0]))}; give one that has all.")
         columns, keys = (self.columns, tuple(self.rows)) if self.columns else (("query",), ((name,),))
-        return columns, keys, [np.stack([weights, below.rows[matched[key]]]) for key, weights in self.rows.items()]
+        return columns, keys, [(weights, below.rows[matched[key]]) for key, weights in self.rows.items()]
 
 
 def _rows_of(mechanism: Any, name: str, where: str) -> dict[tuple[Any, ...], Floats]:
     """The weights that give each answer of a table, by its key."""
-    first, tables = 0, _layout(mechanism)
-    for table in tables:
-        if table.name == name:
-            break
-        first += len(table.keys)
-    if len(table.keys) > MOST_DERIVED_ROWS:
-        raise InvalidProblem(f"{where}: {shown(name)} has {len(table.keys):,} rows; give at most {MOST_DERIVED_ROWS:,}.")
-    weights = np.zeros((len(table.keys), sum(len(own.keys) for own in tables)))
-    weights[:, first : first + len(table.keys)] = np.eye(len(table.keys))
-    return dict(zip(table.keys, weights, strict=True))
+    owners = [table.name for table in _layout(mechanism) for _ in table.keys]
+    keys = [key for table in _layout(mechanism) for key in table.keys if table.name == name]
+    if len(keys) > MOST_DERIVED_ROWS:
+        raise InvalidProblem(f"{where}: {shown(name)} has {len(keys):,} rows; give at most {MOST_DERIVED_ROWS:,}.")
+    weights = np.zeros((len(keys), len(owners)))
+    weights[:, np.array(owners) == name] = np.eye(len(keys))
+    return dict(zip(keys, weights, strict=True))

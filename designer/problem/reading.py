@@ -21,6 +21,7 @@ from designer.base.checks import assign, count, is_text, meant, shown
 from designer.base.errors import InvalidProblem
 from designer.base.labels import EXACT, NUMBER, is_missing, number_in_file
 from designer.base.schema import COUNT, Named, Schema, either, list_of, noted, number, one_of, record, text
+from designer.limits import MOST_COMBINED_COLUMNS
 
 LISTED = 12  # labels of a column in a line
 COMBINING = ("sum", "product", "quotient")  # what numbers of several columns of a file make
@@ -337,7 +338,7 @@ def _source(given: Mapping[str, Any], where: str) -> dict[str, Any]:
         )
     names = {key: tuple(_list(said[key], f"{where} {key}")) for key in COMBINING if key in said}
     for key, own in names.items():
-        if not all(map(_is_line, own)) or not 2 <= len(own) <= (2 if key == "quotient" else LISTED):
+        if not all(map(_is_line, own)) or not 2 <= len(own) <= (2 if key == "quotient" else MOST_COMBINED_COLUMNS):
             raise InvalidProblem(
                 f"{where} {key} = {shown([*own])}: give two names of columns, up to {LISTED} but for a quotient."
             )

@@ -23,7 +23,7 @@ from designer.files.releases import release_document
 from designer.files.table_files import TableOptions, files_of_tables
 from designer.files.table_writers import FORMATS
 from designer.mechanism import derived
-from designer.mechanism.derived import Changes, Ratios, difference, ratio
+from designer.mechanism.derived import ChangesSince, Ratios, difference, ratio
 from designer.relations.records.row_unit import RowUnit
 from designer.sampling.entropy import SeededEntropy
 from designer.tables import Average, Count, Groups, Measure, PureSum, Quantile, Sum, TablePlan
@@ -249,24 +249,24 @@ def test_changes_are_of_sums_in_rows_that_both_have_with_the_noise_of_both() -> 
         {"firms": Answer("firms", ("sector",), table[0].keys, np.array([9.0, 7.0, 1.0]))}, less.guarantee, less.fingerprint
     )
     after = released(made, 5)
-    (one,) = Changes.of(made, less, before, "2025")
+    (one,) = ChangesSince.of(made, less, before, "2025")
     one.require(made, 0.9)
     changed = one.table(made, after)
     assert (changed.name, changed.keys) == ("firms, change since 2025", (("A",), ("B",)))
     assert changed.answers.tolist() == [after["firms"]["A"] - 7, after["firms"]["B"] - 9]
     reach = changed.intervals(0.9).upper - changed.answers
     assert reach == pytest.approx([5 * norm.isf(0.05)] * 2, abs=1)
-    assert {own.name for own in Changes.of(made, made, released(made, 6))} == {
+    assert {own.name for own in ChangesSince.of(made, made, released(made, 6))} == {
         *("firms by kind, change", "pay, change", "staff, change", "firms, change", "mean pay.sum, change"),
         "mean pay.count, change",
     }
     again = difference(made, after, made, released(made, 6), "pay / A")
-    own = next(own for own in Changes.of(made, made, released(made, 6)) if own.name == "pay, change").table(made, after)
+    own = next(own for own in ChangesSince.of(made, made, released(made, 6)) if own.name == "pay, change").table(made, after)
     assert (own.answers[0], own.intervals().lower[0]) == (again.value, again.lower)
     with pytest.raises(InvalidProblem, match="earlier: is the same release, whose noise cancels"):
-        own = Changes.of(made, made, after)[0].table(made, after)
+        own = ChangesSince.of(made, made, after)[0].table(made, after)
     with pytest.raises(InvalidProblem, match="--earlier: has no table of sums with a row of this release"):
-        Changes.of(margins(), less, before)
+        ChangesSince.of(margins(), less, before)
 
 
 PROBLEM = """

@@ -17,7 +17,6 @@ from designer.publish.pictures.style import colour
 
 KM_PER_DEGREE = 6371.0088 * np.pi / 180  # of a great circle of the mean sphere (radius R1 of the IUGG)
 MOST_NAMED = 12
-MOST_LABELLED = 40  # areas in which values are written
 MOST_DRAWN = 1500  # places that are drawn one by one in SVG and PDF; more are an image within them
 MOST_RINGS = 100  # circles that are drawn one by one: each is as much text as seventy dots
 TURNS = 73
@@ -66,46 +65,6 @@ def neighbourhood_drawing(places: object, radii_km: Floats, names: Sequence[str]
     return Drawing(
         "neighbourhoods", title, alt, lambda axes: _draw_circles(axes, spots, radii_km), width=7.6, height=_height(spots)
     )
-
-
-def areas_drawing(
-    shapes: Sequence[Sequence[Floats]], values: Floats, margins: Floats | None, names: Sequence[str], title: str, label: str
-) -> Drawing:
-    """Values of areas as colours, with the value and its margin written in each, where they are few.
-
-    shapes: of each area its rings, (n, 2), longitude and latitude in degrees. margins: (n,), or None where none are known.
-    """
-    spots = np.concatenate([ring[:, ::-1] for rings in shapes for ring in rings])
-    low, high = int(values.argmin()), int(values.argmax())
-    alt = (
-        f"A map of {len(values)} areas: {label}, from {for_people(values[low])} ({names[low]}) to {for_people(values[high])} "
-        f"({names[high]})."
-    )
-
-    def draw(axes: Any) -> None:
-        from matplotlib.collections import PathCollection
-        from matplotlib.path import Path
-
-        paths = [Path.make_compound_path(*(Path(ring, closed=True) for ring in rings)) for rings in shapes]
-        reach = float(np.abs(values).max()) or 1.0
-        signed = bool(values.min() < -reach / 10)
-        held = PathCollection(paths, cmap="coolwarm" if signed else "viridis", edgecolors="white", linewidths=0.5)
-        held.set_array(values)
-        held.set_clim(-reach if signed else min(0.0, float(values.min())), reach)
-        axes.add_collection(held)
-        bar = axes.figure.colorbar(held, ax=axes, shrink=0.75, pad=0.01)
-        ticks_for_people(bar.ax.yaxis)
-        bar.set_label(label, parse_math=False)
-        for k, rings in enumerate(shapes if len(shapes) <= MOST_LABELLED else []):
-            largest = max(rings, key=lambda ring: float(np.ptp(ring[:, 0]) * np.ptp(ring[:, 1])))
-            margin = "" if margins is None else f"\n± {for_people(margins[k])}"
-            box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "linewidth": 0}
-            middle = (largest.min(axis=0) + largest.max(axis=0)) / 2
-            words = f"{names[k]}\n{for_people(values[k])}{margin}"
-            as_text(axes.text(*middle, words, fontsize=6, ha="center", va="center", color="black", bbox=box))
-        _ground(axes, spots)
-
-    return Drawing("map", title, alt, draw, width=7.6, height=_height(spots))
 
 
 def _centre(spots: Floats) -> float:
