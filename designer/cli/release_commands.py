@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from designer.accounts.composition.privacy_in_words import entity_words, privacy_line
-from designer.base.answer_table import LEVEL, ROWS, AnswerTable, answer_lines, interval_data
+from designer.base.answer_table import LEVEL, ROWS, answer_lines, interval_data, numbers_of
 from designer.base.checks import probability, shown
 from designer.base.display import counted, printed
 from designer.base.errors import CannotWrite, InvalidProblem, Refusal, hides_data_in_errors
@@ -243,8 +243,9 @@ def _printed(options: argparse.Namespace) -> tuple[str, Any]:
     ratios = _all_derived(options, mechanism)
     made = [own.table(mechanism, released) for own in ratios]
     if options.json:
-        ratios_data = {"derived": [_ratio_data(table, level) for table in made]} if made else {}
-        return "", {"fingerprint": released.fingerprint, "intervals": interval_data(tables, level), **ratios_data}
+        named = {table.name: numbers_of(table, level).columns for table in made}
+        derived = {table: {name: _finite(own) for name, own in columns.items()} for table, columns in named.items()}
+        return "", {"fingerprint": released.fingerprint, "intervals": interval_data(tables, level), "derived": derived}
     about = mechanism.about
     lines = answer_lines(tables, about.unit, level=level, simultaneous=options.together, label=about.records.label)
     if made:
@@ -254,12 +255,9 @@ def _printed(options: argparse.Namespace) -> tuple[str, Any]:
     return "\n".join(lines), None
 
 
-def _ratio_data(table: AnswerTable, level: float) -> dict[str, Any]:
-    """A table of ratios as plain data; null where a denominator is 0, and for an end that is open."""
-    found = table.intervals(level)
-    numbers = {"values": table.answers, "lower": found.lower, "upper": found.upper}
-    plain = {name: [x if np.isfinite(x) else None for x in own.tolist()] for name, own in numbers.items()}
-    return {"table": table.name, "columns": [*table.columns], "keys": [*table.keys], **plain, "level": level, "law": found.law}
+def _finite(column: Any) -> list[Any]:
+    """A column as plain data, null for a number that is open or none."""
+    return [None if isinstance(x, float) and not np.isfinite(x) else x for x in np.asarray(column).tolist()]
 
 
 def _written(options: argparse.Namespace) -> tuple[str, Any]:

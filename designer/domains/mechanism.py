@@ -473,11 +473,8 @@ stated_guarantee.register(DomainMechanism, guarantee_as_stated)
 
 @answer_layout.register(DomainMechanism)
 def _answer_layout(mechanism: DomainMechanism[Any, Any]) -> tuple[AnswerTable, ...]:
-    tables = []
-    for place, title in enumerate(mechanism.workload.titles):
-        columns, keys = key_columns(mechanism.workload, place)
-        tables.append(AnswerTable(title, columns, keys, np.zeros(len(keys)), None))
-    return tables_in_order(tables, mechanism, None)
+    named = [(title, *key_columns(mechanism.workload, place)) for place, title in enumerate(mechanism.workload.titles)]
+    return tables_in_order([AnswerTable(*own, np.zeros(len(own[2])), None) for own in named], mechanism, None)
 
 
 @rate_of_left_out.register(DomainMechanism)

@@ -272,13 +272,9 @@ def _ratio_limits(above: float, below: float, x: Floats, y: Floats, rank: int) -
     return lower - slack, upper + slack
 
 
-# Tables of ratios that a file asks for:
-#
-# [[derived]]  name = "turnover per person", ratio = ["turnover", "employees"], unit = "thousand euro"
-# [[derived]]  name = "row percentages", share = "sex x work", within = ["sex"], per = 100
-#
-# A part of a ratio is a table, whose rows stand beside those of the other part by the columns that both have, or an answer, or
-# a list of answers that are added up. A share is of the sum of its table, or of its rows of equal values in `within`.
+# Tables of ratios that a file asks for. A part of a ratio is a table, whose rows stand beside those of the other part by the
+# columns that both have; an answer; or a list of answers that are added up.
+
 
 PART = either(text(), list_of(text()))
 DERIVED = Named(
@@ -288,9 +284,7 @@ DERIVED = Named(
         {
             "ratio": noted("Numerator and denominator: a table, an answer, or answers to be added up.", list_of(PART, 2, 2)),
             "share": noted("A table: each of its answers as a share of their sum.", text()),
-            "within": noted(
-                "Columns of that table: shares are of the sum of the rows with equal values there.", list_of(text())
-            ),
+            "within": noted("Columns of that table: shares are of the sum of rows with equal values there.", list_of(text())),
             "per": noted("What ratios are multiplied by, such as 100 or 1000.", POSITIVE),
             "unit": noted("What they are counted in.", text()),
         },
@@ -356,8 +350,9 @@ class Ratios(DerivedTable):
         _draws_and_rank(sum(len(table.keys) for table in _layout(mechanism)), LEVEL)
         above = _Part.of(mechanism, given.get("share", given.get("ratio", [""])[0]), where)
         if "share" in given:
-            if above.table is None:
-                raise InvalidProblem(f"{where} share: {shown(given['share'])} is no table; use one of {above.known}.")
+            if not above.columns:
+                known = [table.name for table in _layout(mechanism)]
+                raise InvalidProblem(f"{where} share: {shown(given['share'])} is no table of rows; use one of {shown(known)}.")
             below = above.summed(tuple(within), where)
         else:
             below = _Part.of(mechanism, given["ratio"][1], where)
@@ -434,26 +429,23 @@ class _Part:
 
     columns: tuple[str, ...]
     rows: Mapping[tuple[Any, ...], Floats]
-    table: str | None
-    known: str
 
     @classmethod
     def of(cls, mechanism: Any, given: str | Sequence[str], where: str) -> _Part:
-        tables = {table.name: table for table in _layout(mechanism)}
-        known = shown([*tables])
-        if isinstance(given, str) and given in tables:
-            rows, columns = _rows_of(mechanism, given, where), tables[given].columns
-            alone = columns == ("query",) and len(rows) == 1
-            return cls((), {(): rows.popitem()[1]}, given, known) if alone else cls(columns, rows, given, known)
+        columns = {table.name: table.columns for table in _layout(mechanism)}
+        if isinstance(given, str) and given in columns:
+            rows = _rows_of(mechanism, given, where)
+            alone = columns[given] == ("query",) and len(rows) == 1
+            return cls((), {(): rows.popitem()[1]}) if alone else cls(columns[given], rows)
         names = [given] if isinstance(given, str) else given
         if unknown := [name for name in names if name not in _places(mechanism)]:
-            near = meant(unknown[0], [*tables, *_places(mechanism)])
             raise InvalidProblem(
-                f"{where}: {shown(unknown[0])} is neither a table nor an answer; {near}the tables are {known}, and an answer "
-                f"is named like {shown(next(iter(_places(mechanism))))}.",
+                f"{where}: {shown(unknown[0])} is neither a table nor an answer; "
+                f"{meant(unknown[0], [*columns, *_places(mechanism)])}the tables are {shown([*columns])}, and answers have names "
+                f"like {shown(next(iter(_places(mechanism))))}.",
                 value=unknown[0],
             )
-        return cls((), {(): _weights(mechanism, dict.fromkeys(names, 1.0), where)}, None, known)
+        return cls((), {(): _weights(mechanism, dict.fromkeys(names, 1.0), where)})
 
     def summed(self, within: tuple[str, ...], where: str) -> _Part:
         """The sums of the rows that have the same values in some columns."""
@@ -463,7 +455,7 @@ class _Part:
         for key, weights in self.rows.items():
             own = tuple(key[self.columns.index(name)] for name in within)
             rows[own] = rows.get(own, 0.0) + weights
-        return _Part(within, rows, None, self.known)
+        return _Part(within, rows)
 
     def beside(
         self, below: _Part, name: str, where: str

@@ -357,7 +357,6 @@ RULES: Mapping[str, Callable[[Schema, Any, Keys], None]] = {
 #
 # How records are read: entity = "household", rows_per_entity = 2, delimiter, decimal, thousands, sheet in [records]; for each
 # column [columns.age] bins = [0, 15, 65] | "month" | "year", labels = {"1" = "Employed"}, missing = [98, [-inf, -1]].
-# Tables of ratios of released answers are asked for by [[derived]], which `--derived` of release and tables reads.
 # An attribute of [domain] says the same in its place: emp = { labels = {..} }, day = { bins = "year", values = [2025, 2026] }.
 
 

@@ -417,8 +417,7 @@ class TablePlan(FrozenMechanism):
     def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
         """`size` draws of the noise in all answers, (size, K), in the order of `answer_layout`; of averages, quantiles and sums
         whose noise depends on them not a number."""
-        drawn = [part.draws(size, entropy) for part in _in_order(self)]
-        return np.concatenate(drawn, axis=1)
+        return np.concatenate([part.draws(size, entropy) for part in _in_order(self)], axis=1)
 
     def _limits_of(self, released: TableRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of all answers of all queries, in order; see `designer.tables.intervals`."""

@@ -223,7 +223,7 @@ REFUSED = [
     ({"ratio": ["mean pay", "firms"]}, "'mean pay / A' is an average, a quantile or a sum whose noise"),
     ({"ratio": ["pay", "staff"], "share": "pay"}, "not both"),
     ({"ratio": ["pay", "staff"], "within": ["sector"]}, "not both"),
-    ({"share": "pay / A"}, "'pay / A' is no table; use one of"),
+    ({"share": "pay / A"}, "'pay / A' is no table of rows; use one of"),
     ({"share": "pay", "within": ["kind"]}, r"within: 'kind' is no column of it; use some of \['sector'\]"),
 ]
 
@@ -297,8 +297,8 @@ def test_a_problem_file_asks_for_ratios_which_spend_nothing_more(tmp_path: Path,
         index = json.loads(Path("a/tables.json").read_text())
         assert index["tables"][-1]["columns"][-1]["unit"] == "per cent"
         assert main(["tables", "s.json", "a/release.json", "--derived", "p.toml", "--json"]) == 0
-        (told,) = json.loads(capsys.readouterr().out)["derived"]
-        assert (told["values"], told["lower"]) == ([row["answer"]], [row["lower_95"]])
+        told = json.loads(capsys.readouterr().out)["derived"]["rate"]
+        assert told == {name: [value] for name, value in row.items()}
         assert main(["tables", "s.json", "a/release.json", "--derived", "p.toml"]) == 0
         said = capsys.readouterr().out
         assert "Computed from these answers" in said and "per cent" in said
