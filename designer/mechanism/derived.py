@@ -441,8 +441,8 @@ class _Part:
         if unknown := [name for name in names if name not in _places(mechanism)]:
             raise InvalidProblem(
                 f"{where}: {shown(unknown[0])} is neither a table nor an answer; "
-                f"{meant(unknown[0], [*columns, *_places(mechanism)])}the tables are {shown([*columns])}, and answers have names "
-                f"like {shown(next(iter(_places(mechanism))))}.",
+                f"{meant(unknown[0], [*columns, *_places(mechanism)])}the tables are {shown([*columns])}, and answers are "
+                f"called like {shown(next(iter(_places(mechanism))))}.",
                 value=unknown[0],
             )
         return cls((), {(): _weights(mechanism, dict.fromkeys(names, 1.0), where)})
