@@ -214,6 +214,12 @@ class Mechanism(TakesCounts[Release]):
 facts.named_answers.register(Mechanism, lambda made: made.workload.queries)
 
 
+@facts.answer_layout.register(Mechanism)
+def _answer_layout(made: Mechanism) -> tuple[AnswerTable, ...]:
+    names = made.workload.queries
+    return Release(np.zeros(len(names)), names, made.guarantee, made.fingerprint, law=made).answer_tables()
+
+
 @facts.below_by_noise.register(Mechanism)
 def _below_by_noise(made: Mechanism, table: AnswerTable) -> NDArray[np.bool_]:
     counts = made.workload.nonnegative_rows & (made._biases == 0)
