@@ -22,7 +22,7 @@ from designer.relations.metrics.presence import AddRemove, AppearOrChange, Prese
 from designer.relations.records.counting import TakesCounts
 from designer.tradeoff.conversions import rho_of_laplace
 from designer.tradeoff.costs import Cost
-from designer.tradeoff.functions import Tradeoff
+from designer.tradeoff.functions import EpsilonDelta, Tradeoff
 from solvers.exact.rational import float_above
 
 M = TypeVar("M")
@@ -73,7 +73,8 @@ class Composition(ABC, Generic[M]):
             return Cost.pure(budget)
         cost = self._sharp(made, self.of_budget(made, budget), 1)
         shapes = self.shapes_of_all(made, budget) if cost.is_pure else ()
-        return cost.with_shapes(shapes) if shapes else cost
+        alone = len(shapes) == 1 and isinstance(shapes[0], EpsilonDelta)  # which says next to nothing more than the budget
+        return cost.with_shapes(shapes) if shapes and not alone else cost
 
     def cost_of_steps(self, made: M, steps: Sequence[Fraction]) -> Cost:
         """What changes of these budgets cost, one after the other: budgets add."""
