@@ -68,6 +68,7 @@ MOST_FACET_ENTRIES = 2**27  # entries of the facets of all bundles, written out:
 MOST_COMPARED_PAIRS = 1e12  # pairs compared for the largest ratio, 5 x 10^7 a second: some hours
 MOST_AGREEING_CELLS = 20_000  # cells of tables that are made to agree, all unknowns of one quadratic program
 LARGEST_GROUP = 100  # records of a group under (epsilon, delta), delta > 0: corners take 4 s, growing with the cube
+MOST_LOSSES = 4097  # sizes of a loss of one mechanism, all of which enter every composition
 LARGEST_PURE_GROUP = 4096  # records of a group under pure epsilon, whose corners are known: a second for a thousand
 
 # Designs
