@@ -275,12 +275,23 @@ class EllipsoidProgram(MechanismProgram):
         """B of the precision `B B'` that equal multipliers give: `Sigma C Sigma = M`, M the mean of `r r'`; every cost at least
         `RIDGE` of the largest, in units in which the coordinates vary alike."""
         spread = np.ptp(self.moving.points, axis=0)
-        asked = self._root(self.question.costs).T * spread
+        asked = self._root(self._typical_costs).T * spread
         asked = np.linalg.qr(np.vstack([asked / np.linalg.norm(asked), math.sqrt(RIDGE) * np.eye(self.order)]))[1]
         rows = self.working.rows / spread
         values, vectors = np.linalg.eigh(asked @ (rows.T @ rows / len(rows)) @ asked.T)
         basis = (asked.T @ (vectors * np.maximum(values, RIDGE * values[-1]) ** -0.25)) / spread[:, None]
         return np.asarray(basis / np.sqrt(np.square(self.working.rows @ basis).sum(axis=1).max()))
+
+    @cached_property
+    def _typical_costs(self) -> Floats:
+        """Weights of variances with which the squared loss has about the noise of the problem's own: v over the standard
+        errors, and v over the largest weighted variance, where each answer is alone."""
+        costs = self.question.costs
+        if self.question.loss == "squared":
+            return costs
+        alone = np.abs(self.working.rows @ self.queries.T).max(axis=0)
+        alone = np.where(self._noisy, alone, 1.0)
+        return np.asarray(costs / alone if self.question.loss == "absolute" else 1 / alone**2)
 
     @cached_property
     def _frame(self) -> Floats:

@@ -28,7 +28,7 @@ from designer.certificate.norms import Norm
 from designer.programs.bounds import lagrangian_bound
 from designer.programs.constraints import NOTICED, Named, Separated
 from designer.programs.program import Program
-from designer.programs.rounds import DEFAULT, Rounds, SolverAnswer, Statement
+from designer.programs.rounds import DEFAULT, Rounds, ScaledProblem, SolverAnswer, Statement
 from designer.programs.search import ActivePairs
 from designer.relations.problem import Problem
 from designer.synthetic.multiplicative import MWEM, equal_shares
@@ -172,12 +172,13 @@ class PreprocessingProgram(Program):
     def state_all(self) -> None:
         self.active.add_all()
 
-    def cvxpy_problem(self) -> cp.Problem:
+    def cvxpy_problem(self) -> ScaledProblem:
         """The convex part, all pairs written out: c at most that of the unbiased queries, and its price, which is concave,
         replaced by its chord from 0 to there. Its value is a lower bound of the price of such queries."""
         self.part = self.chord(0.0, self.alone)
         stated = super().cvxpy_problem()
-        return cp.Problem(stated.objective, [*stated.constraints, self.c <= self.alone])
+        further = [*stated.constraints, self._units[self.c] / self.alone <= 1]
+        return ScaledProblem(stated.objective, further, stated.size, stated.stand_ins)
 
     def set_values(self, rows: Floats, constant: float) -> None:
         """Give the variables these values, rows (K, N)."""

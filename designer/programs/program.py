@@ -28,6 +28,7 @@ from designer.programs.rounds import (
     DEFAULT,
     USABLE,
     Rounds,
+    ScaledProblem,
     Solved,
     SolverAnswer,
     Statement,
@@ -145,10 +146,11 @@ class Program(ABC):
     def state_all(self) -> None:
         """Take every pair into the working set; `DesignFailed` where they are too many to be written out."""
 
-    def cvxpy_problem(self) -> cp.Problem:
-        """The whole program, every pair written out, with the user's constraints and objective, in its own variables.
+    def cvxpy_problem(self) -> ScaledProblem:
+        """The whole program, every pair written out, with the user's constraints and objective, in dimensionless variables.
 
-        Whoever has CVXPY alone can solve it: `program.cvxpy_problem().solve()`, and the values are in `program.variables`. Of
+        Whoever has CVXPY alone can solve it, in any units: `program.cvxpy_problem().solve()` is the value in the units of the
+        problem, and the values are in `program.variables`. Of
         a program that is not convex it is the convex part that its page names. `solve` is several times faster, states the
         few pairs that matter, and proves a bound. `DesignFailed` above 5,000,000 pairs.
         """

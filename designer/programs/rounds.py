@@ -140,11 +140,8 @@ def able_solvers(program: cp.Problem) -> list[str]:
 ROUNDS = 60
 
 
-class Separable(Protocol):
-    """What a program tells the rounds."""
-
-    title: ClassVar[str]
-    promise: tuple[str, str]
+class Posable(Protocol):
+    """What a program says to be put before a solver."""
 
     @property
     def variables(self) -> dict[str, Any]: ...
@@ -154,6 +151,14 @@ class Separable(Protocol):
     def definitions(self) -> tuple[Any, ...]: ...
     @property
     def in_units(self) -> Mapping[Any, Any]: ...
+
+
+class Separable(Posable, Protocol):
+    """What a program tells the rounds."""
+
+    title: ClassVar[str]
+    promise: tuple[str, str]
+
     def separate(self) -> Separated: ...
     def start(self) -> None: ...
     def rescale(self) -> bool: ...
@@ -243,15 +248,43 @@ class Rounds:
         return self.program.title
 
 
-def whole_problem(program: Separable, statement: Statement) -> cp.Problem:
+class ScaledProblem(cp.Problem):  # type: ignore[misc]  # CVXPY's class has no types
+    """A problem in dimensionless variables with an objective of size 1, so that no unit of the answers matters to a solver.
+
+    `solve` hands back the value in the program's own units, and gives the program's variables theirs (`recover`).
+    """
+
+    def __init__(self, objective: Any, constraints: Sequence[Any], size: float, stand_ins: Mapping[Any, Any]) -> None:
+        """size: of the objective. stand_ins: for each variable of the program what stands for it here."""
+        super().__init__(objective, list(constraints))
+        self.size, self.stand_ins = size, stand_ins
+
+    @property
+    def value(self) -> float | None:
+        """The objective in the program's own units."""
+        found = super().value
+        return None if found is None else self.size * float(found)
+
+    def unpack(self, solution: Any) -> None:
+        super().unpack(solution)
+        self.recover()
+
+    def recover(self) -> None:
+        """Give the program's variables the values that the dimensionless ones have."""
+        for variable, stand_in in self.stand_ins.items():
+            if stand_in.value is not None:
+                variable.save_value(stand_in.value)
+
+
+def whole_problem(program: Posable, statement: Statement) -> ScaledProblem:
     """What is asked on the present working set, as one problem of CVXPY."""
-    return _Posed(program, statement).whole()
+    return _Posed(program, statement).problem
 
 
 class _Posed:
     """The program as a solver sees it: dimensionless variables, terms of constraints of size 1, an objective of size 1."""
 
-    def __init__(self, program: Separable, statement: Statement) -> None:
+    def __init__(self, program: Posable, statement: Statement) -> None:
         self.program, self.statement = program, statement
         self.units = {id(variable): stand_in for variable, stand_in in program.in_units.items()}
         self.privacy, self.definitions = program.privacy, program.definitions
@@ -268,25 +301,18 @@ class _Posed:
         self.above = [] if self.peak is None else [self._inner(self.peak) / self.size <= above]
         scaled = self._inner(minimised) / self.size if self.peak is None else above
         self.extra = [self._inner(constraint) for constraint in statement.extra]
-        self.problem = cp.Problem(cp.Minimize(scaled), [*self.above, *self.inner, *self.meant, *self.own, *self.extra])
+        known = {v: program.in_units[v] for v in program.variables.values() if v in program.in_units}
+        stated = [*self.above, *self.inner, *self.meant, *self.own, *self.extra]
+        self.problem = ScaledProblem(cp.Minimize(scaled), stated, self.size, known)
 
     def _inner(self, thing: Any) -> Any:
         return thing.tree_copy(self.units) if self.units else thing
-
-    def whole(self) -> cp.Problem:
-        """The same with the objective at its own size, in the variables of the program beside the dimensionless ones."""
-        known = [variable for variable in self.program.variables.values() if variable in self.program.in_units]
-        own = [self._inner(variable) == variable for variable in known]
-        return cp.Problem(self.problem.objective * self.size, [*self.problem.constraints, *own])
 
     def has_values(self) -> bool:
         return all(variable.value is not None for variable in self.problem.variables())
 
     def hand_back(self) -> None:
-        """Values of the program's variables from the dimensionless ones, and multipliers in the user's units."""
-        for variable in self.program.variables.values():
-            if (stand_in := self.program.in_units.get(variable)) is not None and stand_in.value is not None:
-                variable.save_value(stand_in.value)
+        """Multipliers in the user's units; values of the program's variables are there."""
         for outer, inner in zip(self.privacy, self.inner, strict=True):
             if outer is not inner and inner.dual_value is not None:
                 outer.save_dual_value(inner.dual_value * self.size)

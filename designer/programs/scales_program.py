@@ -242,9 +242,11 @@ class ScalesProgram(MechanismProgram):
 
     @cached_property
     def _unit(self) -> Floats:
-        """Weights of the right order, (s,)."""
+        """Weights of the right order, (s,): those of equal multipliers; for the largest loss those of equal costs."""
         rows = self.working.rows * self.alone
-        shares = (self.row_costs * self.alone**-self.power / rows.mean(axis=0)) ** (1 / (self.power + 1))
+        costs = self.row_costs * self.alone**-self.power
+        largest = self.question.loss == "max"
+        shares = costs ** (1 / self.power) if largest else (costs / rows.mean(axis=0)) ** (1 / (self.power + 1))
         return np.asarray(self.alone * shares / (rows @ shares).max())
 
     def weights_of_noise(self) -> Floats:
@@ -362,8 +364,8 @@ class BoxProgram(ScalesProgram):
 
     @cached_property
     def _unit(self) -> Floats:
-        """The sides of the smallest box, made larger until all pairs of the working set keep the cap, (s,)."""
-        return np.asarray(self.alone * min(1.0, self.cap / float((self.working.rows @ self.alone).max())))
+        """The sides of the smallest box, made larger until all pairs of the working set keep the cap as Laplace noise would."""
+        return np.asarray(np.minimum(self.alone, self.cap * super()._unit))
 
     @property
     def privacy(self) -> tuple[Any, ...]:
@@ -378,9 +380,10 @@ class BoxProgram(ScalesProgram):
 
     @cached_property
     def standard_errors(self) -> Any:
-        """The roots of the variances: the lengths of `(q_ki / w_i)_i`, (K,)."""
-        lengths = [cp.norm(cp.multiply(np.abs(q), self.scales), 2) for q in self.queries]
-        return np.sqrt(self.inflation) * cp.hstack(lengths)
+        """The roots of the variances: the lengths of `(q_ki / w_i)_i`, (K,), each in units of that of the smallest box."""
+        sizes = np.linalg.norm(self.queries / self.alone, axis=1)
+        lengths = [cp.norm(cp.multiply(np.abs(q) / (n or 1.0), self.scales), 2) for q, n in zip(self.queries, sizes, strict=True)]
+        return cp.multiply(np.sqrt(self.inflation) * sizes, cp.hstack(lengths))
 
     def least_loss(self, slopes: Slopes, parts: Floats) -> float | None:
         """Coordinate by coordinate, in closed form; None for the absolute loss.

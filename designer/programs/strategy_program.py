@@ -68,7 +68,8 @@ class StrategyProgram(ScalesProgram):
         sensitivity = SensitivitySet.of(self.universe.spread(rows), question.relation)
         self.objective_words = "sum_k v_k Var_k, the weighted squared error"
         self._squared = cp.Parameter((question.workload.shape[0], len(rows)), nonneg=True, name="G^2")
-        self._sizes = cp.Parameter(self._squared.shape, nonneg=True, name="|G|")
+        self._lengths = cp.Parameter(self._squared.shape[0], nonneg=True, name="length of G")
+        self._shares = cp.Parameter(self._squared.shape, nonneg=True, name="|G| over its length")
         self.question = question
         self._reconstruct(np.ones(len(rows)) if strategy is None else self._first_weights())
         super().__init__(question, sensitivity, [f"row{i}" for i in range(len(rows))])
@@ -112,7 +113,7 @@ class StrategyProgram(ScalesProgram):
     @cached_property
     def standard_errors(self) -> Any:
         """`(sum_i 2 G_ki^2 w_i^-2)^1/2`, (K,)."""
-        return np.sqrt(2) * cp.norm(self._sizes @ cp.diag(self.scales), 2, axis=1)
+        return cp.multiply(np.sqrt(2) * self._lengths, cp.norm(self._shares @ cp.diag(self.scales), 2, axis=1))
 
     def _solved(self, solver: str, options: Mapping[str, Any], margins: Sequence[float]) -> Solved:
         """Scales and reconstruction in turn, until the objective falls no more."""
@@ -153,8 +154,10 @@ class StrategyProgram(ScalesProgram):
             unit = self._weighted(weights).reconstruction(self.universe.workload, self.changes)
         except ValueError as failed:
             raise DesignFailed(f"strategy: {failed}") from None
-        self._sizes.value = np.abs(unit * weights)
-        self._squared.value = np.square(unit * weights)
+        rows = np.abs(unit * weights)
+        lengths = np.linalg.norm(rows, axis=1)
+        self._squared.value, self._lengths.value = np.square(rows), lengths
+        self._shares.value = rows / np.where(lengths > 0, lengths, 1.0)[:, None]
         for known in ("_unit", "_units", "in_units"):  # weights of the right order depend on what a row costs
             self.__dict__.pop(known, None)
 
