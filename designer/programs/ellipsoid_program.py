@@ -272,15 +272,7 @@ class EllipsoidProgram(MechanismProgram):
 
     @cached_property
     def _basis(self) -> Floats:
-        """B of the precision `B B'` that equal multipliers give: `Sigma C Sigma = M`, M the mean of `r r'`; every cost at least
-        `RIDGE` of the largest, in units in which the coordinates vary alike."""
-        spread = np.ptp(self.moving.points, axis=0)
-        asked = self._root(self._typical_costs).T * spread
-        asked = np.linalg.qr(np.vstack([asked / np.linalg.norm(asked), math.sqrt(RIDGE) * np.eye(self.order)]))[1]
-        rows = self.working.rows / spread
-        values, vectors = np.linalg.eigh(asked @ (rows.T @ rows / len(rows)) @ asked.T)
-        basis = (asked.T @ (vectors * np.maximum(values, RIDGE * values[-1]) ** -0.25)) / spread[:, None]
-        return np.asarray(basis / np.sqrt(np.square(self.working.rows @ basis).sum(axis=1).max()))
+        return equal_multipliers(self.working.rows, self._root(self._typical_costs), np.ptp(self.moving.points, axis=0))
 
     @cached_property
     def _typical_costs(self) -> Floats:
@@ -298,6 +290,20 @@ class EllipsoidProgram(MechanismProgram):
         """s independent rows of the first working set, in the coordinates of Y."""
         rows = self.working.rows @ self._basis
         return np.asarray(rows[pivots(rows.T)[0]])
+
+
+def equal_multipliers(rows: Floats, root: Floats, spread: Floats) -> Floats:
+    """B of the precision `B B'`, (s, s), that equal multipliers give: `Sigma C Sigma = M`, M the mean of `r r'`, as large as
+    the rows allow; every cost at least `RIDGE` of the largest, in units in which the coordinates vary alike.
+
+    rows: u / b, (M, s). root: L with `L L' = C`, (s, k). spread: of the coordinates, (s,).
+    """
+    asked = root.T * spread
+    asked = np.linalg.qr(np.vstack([asked / np.linalg.norm(asked), math.sqrt(RIDGE) * np.eye(len(spread))]))[1]
+    alike = rows / spread
+    values, vectors = np.linalg.eigh(asked @ (alike.T @ alike / len(rows)) @ asked.T)
+    basis = (asked.T @ (vectors * np.maximum(values, RIDGE * values[-1]) ** -0.25)) / spread[:, None]
+    return np.asarray(basis / np.sqrt(np.square(rows @ basis).sum(axis=1).max()))
 
 
 def _one_sign(rows: Floats) -> Floats:

@@ -70,10 +70,14 @@ class LaplaceProgram(ScalesProgram):
         rates = self.steps * self.alone
         return np.where(rates < NARROW, 0.0, self.steps * np.minimum(1.0, LARGEST_RATE / np.maximum(rates, NARROW)))
 
-    def _of_steps(self, power: int, root: bool) -> Any:
-        """`(h / p)^p / sinh^p(w h / p)` for every query, (K,), or its p-th root; `w^-p` where h is 0."""
+    def _of_steps(self, power: int, root: bool, most: Floats | None = None) -> Any:
+        """`(h / p)^p / sinh^p(w h / p)` for every query, (K,), or its p-th root; `w^-p` where h is 0.
+
+        most: (s,), how large w is where the expression matters; as large as a row could have alone, unless given.
+        """
         h, places = self._stated / power, np.flatnonzero(self.heard)
-        coarse, close = h * self.alone > SERIES, (h > 0) & (h * self.alone <= SERIES)
+        rates = h * (self.alone if most is None else most)
+        coarse, close = rates > SERIES, (h > 0) & (rates <= SERIES)
         exponent = 1 if root or power == 1 else 2
         whole = np.zeros(len(self.heard))
         whole[places[~coarse]] = 1.0
@@ -100,6 +104,13 @@ class LaplaceProgram(ScalesProgram):
     def mean_absolutes(self) -> Any:
         """`h / sinh(w h)`, (K,); `1 / w` on the real line."""
         return self._of_steps(1, root=False)
+
+    @cached_property
+    def loss(self) -> Any:
+        """That of the problem; the largest squared error by what steps are beside noise of equal costs, which it ends in."""
+        if self.question.loss != "max":
+            return super().loss
+        return cp.max(cp.multiply(self.question.costs, 2 * self._of_steps(2, root=False, most=self._unit)))
 
     def least_loss(self, slopes: Slopes, parts: Floats) -> float:
         """Query by query, in closed form.
@@ -232,10 +243,11 @@ class LaplaceJointProgram(BiasedProgram):
 
     def _loss_of(self, bias: Any, scales: Any) -> Any:
         """The loss of the problem at a bias of n records, e times n or n^2, and scales (K,)."""
-        weighted = cp.multiply(self.factors, scales)
         if self._power == 1:
-            return bias + cp.sum(weighted)
-        return cp.max(bias + 2 * cp.square(weighted)) if self.question.loss == "max" else bias + 2 * cp.sum_squares(weighted)
+            return bias + cp.sum(cp.multiply(self.factors, scales))
+        sizes = self.factors * np.where(self.heard, self.alone, 1.0)  # what is squared is about 1
+        squares = cp.multiply(2 * sizes**2, cp.square(cp.multiply(self.factors / sizes, scales)))
+        return cp.max(bias + squares) if self.question.loss == "max" else bias + cp.sum(squares)
 
     def _objective_of(self, bias: Any, scales: Any) -> Any:
         """The objective that was asked for, at the bias of n records (K, C) and scales (K,)."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import cleandoc
 from typing import Any, ClassVar, Protocol
 
 import cvxpy as cp
@@ -29,7 +31,18 @@ from solvers.work import is_over
 
 DEFAULT = "CLARABEL"
 USABLE = ("optimal", "optimal_inaccurate", "user_limit")
-INFEASIBLE = ("infeasible", "infeasible_inaccurate")
+# What a solver's last word means, and what to try.
+MEANINGS = {
+    "optimal": "the solver reached its accuracy",
+    "optimal_inaccurate": "the solver stopped short of its accuracy: take tighter tolerances, more iterations, or CLARABEL",
+    "user_limit": "the solver reached its limit of iterations or time: raise it, or take CLARABEL",
+    "stalled": "pairs beyond their budgets were still found when the rounds were over: take a more accurate solver",
+    "infeasible": "the solver holds that nothing satisfies all constraints: relax one",
+    "unbounded": "the solver holds that the objective has no least value: bound it by a constraint",
+    "broke down": "the solver ended with an error: take another solver, or other options",
+    "without values": "the solver handed back no numbers: take another solver",
+    "no answer": "the function found no answer",
+}
 
 
 @dataclass(frozen=True)
@@ -135,6 +148,64 @@ def able_solvers(program: cp.Problem) -> list[str]:
             continue
         able.append(name)
     return able
+
+
+def meaning(status: str) -> str:
+    """A solver's last word, what it means and what to try."""
+    known = MEANINGS.get(status) or MEANINGS.get(status.removesuffix("_inaccurate"))
+    return f"the status is {status!r}: {known or 'take another solver'}"
+
+
+class Stated(ABC):
+    """A convex program, and what it says of itself: what `print` shows."""
+
+    title: ClassVar[str]  # what messages call it
+    source: ClassVar[str]  # where it is stated and proven
+    formula: ClassVar[str]  # what is minimised, and what must hold
+    search: str = ""  # which search surrounds it, where it is a part of a design
+    bound: float | None = None  # proven of the answer in the variables
+
+    @property
+    @abstractmethod
+    def variables(self) -> dict[str, Any]:
+        """The variables of CVXPY, by their names in the field's notation."""
+
+    @property
+    @abstractmethod
+    def objective(self) -> Any:
+        """What is minimised."""
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """The user's own constraints in words."""
+        return ()
+
+    @property
+    def value(self) -> float | None:
+        """The objective at the values of the variables; None where they have none."""
+        with np.errstate(all="ignore"):
+            found = self.objective.value
+        return None if found is None else float(found)
+
+    @abstractmethod
+    def cvxpy_problem(self) -> ScaledProblem:
+        """The whole program: whoever has CVXPY alone solves it."""
+
+    def to_text(self) -> str:
+        """Title, source, formula, variables, the user's own constraints, value and bound."""
+        shapes = ", ".join(f"{name} {variable.shape}" for name, variable in self.variables.items())
+        parts = {
+            "variables": shapes,
+            "constraints": "; ".join(self.constraints),
+            "value": "" if self.value is None else f"{self.value:.9g}",
+            "bound": "" if self.bound is None else f"{self.bound:.9g}",
+            "search": self.search,
+        }
+        lines = [f"{name}: {said}" for name, said in parts.items() if said]
+        return "\n".join([f"{self.title} ({self.source})", *cleandoc(self.formula).split("\n"), *lines])
+
+    def __str__(self) -> str:
+        return self.to_text()
 
 
 ROUNDS = 60

@@ -382,7 +382,9 @@ class BoxProgram(ScalesProgram):
     def standard_errors(self) -> Any:
         """The roots of the variances: the lengths of `(q_ki / w_i)_i`, (K,), each in units of that of the smallest box."""
         sizes = np.linalg.norm(self.queries / self.alone, axis=1)
-        lengths = [cp.norm(cp.multiply(np.abs(q) / (n or 1.0), self.scales), 2) for q, n in zip(self.queries, sizes, strict=True)]
+        lengths = [
+            cp.norm(cp.multiply(np.abs(q) / (n or 1.0), self.scales), 2) for q, n in zip(self.queries, sizes, strict=True)
+        ]
         return cp.multiply(np.sqrt(self.inflation) * sizes, cp.hstack(lengths))
 
     def least_loss(self, slopes: Slopes, parts: Floats) -> float | None:
