@@ -298,17 +298,17 @@ class ScalesProgram(MechanismProgram):
 # With w the reciprocal sides, s coordinates, q_k the rows of the reconstruction and v the weights of the queries:
 #
 #     minimise    sum_k v_k Var_k,  Var_k = (s + 1)(s + 2) m(cap) sum_i q_ki^2 w_i^-2     (squared;  max_k v_k Var_k  max;
-#                 sum_k v_k Var_k^1/2                                                     absolute, in the place of it)
+#                 sum_k v_k E|z_k|,  (s + 1) m1(cap) |q_ki| / w_i                         absolute; Var_k^1/2 of several sides)
 #     subject to  |u_i| w_i <= b                    for every coordinate of every protected pair (u, b)
 #                 sum_i |u_i| w_i <= cap b          for every protected pair, where corners are cut
 #
-# m(cap) is the mean of u_1^2 over the unit cube with its corners cut, 1/3 for the whole cube. Box: convex. Corners cut:
+# m(cap) and m1(cap) are the means of u_1^2 and |u_1| over the unit cube with its corners cut, 1/3 and 1/2 for the whole cube. Box: convex. Corners cut:
 # convex for a cap that is given; the best cap is found by trying, because m(cap) and w multiply.
 
 
 WORDS = {
     "squared": "sum_k v_k Var_k, the weighted squared error of continuous noise",
-    "absolute": "sum_k v_k Var_k^1/2, the weighted standard errors, in the place of the absolute error",
+    "absolute": "sum_k v_k E|z_k|, the weighted absolute error of continuous noise",
     "max": "max_k v_k Var_k, the largest weighted squared error of continuous noise",
 }
 
@@ -334,8 +334,9 @@ class BoxProgram(ScalesProgram):
 
     @property
     def loss_is_exact(self) -> bool:  # type: ignore[override]  # by the loss of the problem
-        """Whether `loss` is that of the problem: standard errors stand in for absolute ones."""
-        return self.question.loss != "absolute"
+        """Whether `loss` is that of the problem: of answers that add up several sides standard errors stand in for absolute
+        ones."""
+        return self.question.loss != "absolute" or bool(self._alone_in_answer.all())
 
     @property
     def cap(self) -> float:
@@ -377,6 +378,20 @@ class BoxProgram(ScalesProgram):
     def variances(self) -> Any:
         """`(s + 1)(s + 2) m(cap) sum_i q_ki^2 w_i^-2`, (K,)."""
         return cp.multiply(self.inflation, self.queries**2 @ self.squares)
+
+    @property
+    def _alone_in_answer(self) -> NDArray[np.bool_]:
+        """(K,), the answers with noise in one coordinate at most."""
+        return np.asarray(np.count_nonzero(self.queries, axis=1) <= 1)
+
+    @cached_property
+    def mean_absolutes(self) -> Any:
+        """`(s + 1) E|v| |q_ki| / w_i`, v a coordinate of a point of the cube, where one coordinate makes the answer; the standard
+        error, which is above it, elsewhere, (K,)."""
+        s, alone = self.moving.dimension, self._alone_in_answer
+        mean = (s + 1) * float(capped_cube(s, Fraction(self.cap)).mean)
+        own = (mean * alone[:, None] * np.abs(self.queries)) @ self.scales
+        return own if alone.all() else own + cp.multiply((~alone).astype(float), self.standard_errors)
 
     @cached_property
     def standard_errors(self) -> Any:
