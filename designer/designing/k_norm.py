@@ -57,7 +57,15 @@ from solvers.polytopes.extremes import (
 )
 from solvers.polytopes.facets import BACKENDS, Backend, FacetCandidates, HullFailed, require_backend
 from solvers.polytopes.triangulation import proof_of
-from solvers.programs.scales import Bundling, Combine, best_bundling, bundle_costs, bundle_weights, equalise_costs, minimise_scales
+from solvers.programs.scales import (
+    Bundling,
+    Combine,
+    best_bundling,
+    bundle_costs,
+    bundle_weights,
+    equalise_costs,
+    minimise_scales,
+)
 from solvers.rounding import rounded
 from solvers.solution import Solution
 from solvers.work import CALLS, ENTRIES, OutOfWork, go_on, is_over, proving
@@ -302,6 +310,8 @@ K_NORM = Family(
     "K-norm noise in the convex hull of the differences",
     "pure",
     design_k_norm,
+    part="designer.programs:k_norm",
+    search="The ball is the hull of all differences, which no program chooses; its gauge is a linear program.",
     work=_work,
     gives_up=True,
     fractions=True,
@@ -484,6 +494,8 @@ BUNDLES = Family(
     "convex hulls of groups of answers, put together",
     "pure",
     design_bundles,
+    part="designer.programs:bundles",
+    search="Which coordinates share a bundle is searched by merging; the weights of the bundles found are a convex program.",
     work=_bundle_work,
     anytime=True,
     fractions=True,
@@ -504,11 +516,11 @@ SHAPE_BITS = 12  # of a shape: far coarser than that tolerance, and what it lose
 
 
 def design_capped_l1(problem: Problem) -> AdditiveMechanism:
-    """The best of boxes with corners cut whose caps are those of the smallest box, of the scales of the best Laplace noise, and of
-    geometric means of both, with the best sides for each cap.
+    """The best of boxes with corners cut: with the caps of the smallest box, of the scales of the best Laplace noise, and of
+    geometric means of both, and with the best sides for such a cap.
 
-    Sides are the best for squared errors; the cap is chosen by the loss. Raises `DesignFailed` where nothing moves, and beyond 128
-    dimensions.
+    Sides are the best for squared errors, or for the loss where each answer has noise in one coordinate. Raises `DesignFailed`
+    where nothing moves, and beyond 128 dimensions.
     """
     s = dimension_of(problem)
     if s == 0:
@@ -602,4 +614,5 @@ CAPPED_L1 = Family(
     work=_capped_work,
     fractions=True,
     program="designer.programs:capped_l1",
+    search="The cap is searched among those of a few shapes; the sides for the cap found are a convex program.",
 )

@@ -253,6 +253,7 @@ STRATEGY_LAPLACE = Family(
     "pure",
     design_strategy,
     program="designer.programs:strategy",
+    search="Rows and reconstruction are searched; the scales for a given reconstruction are a convex program, solved in turns.",
     work=_work,
     anytime=True,
     fractions=True,
@@ -310,5 +311,6 @@ STRATEGY_GAUSSIAN = Family(
     "Gaussian noise on counts, or on queries of the caller",
     "zcdp",
     design_own_strategy,
+    search="The rows are given, or counts; the least equal noise in them is a closed form.",
     where=_may_be_narrow,
 )

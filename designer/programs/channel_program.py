@@ -5,7 +5,7 @@ K, (N, M), is the channel, p the prior, L the losses, b the budgets.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import cvxpy as cp
 import numpy as np
@@ -89,6 +89,19 @@ class ChannelProgram(Stated):
             found.append(part @ row <= self.channel[others])
         return tuple(found)
 
+    @classmethod
+    def at(cls, problem: ReportProblem, mechanism: Any) -> Self:
+        program = cls(problem)
+        program._take(mechanism)
+        return program
+
+    def _take(self, made: Channel) -> None:
+        """Give K the values of a frozen channel; reports that it never hands out have probability 0."""
+        place = {name: z for z, name in enumerate(self.problem.report_names)}
+        frozen = np.zeros(self.channel.shape)
+        frozen[:, [place[str(name)] for name in made.reports]] = made.channel
+        self.channel.save_value(frozen)
+
     def subject_to(self, *constraints: Any) -> ChannelProgram:
         """The same program with further constraints of CVXPY, linear in `channel`: a cap on another loss, equal treatment."""
         for constraint in constraints:
@@ -114,10 +127,7 @@ class ChannelProgram(Stated):
             raise DesignFailed(f"channel: {solver} found no values: {meaning(status)}.")
         found = np.maximum(np.asarray(self.channel.value), 0.0)
         made = freeze_channel(self.problem, ProposedChannel(found, np.arange(found.shape[1])))
-        place = {name: z for z, name in enumerate(self.problem.report_names)}
-        frozen = np.zeros(found.shape)
-        frozen[:, [place[str(name)] for name in made.reports]] = made.channel
-        self.channel.value = frozen
+        self._take(made)
         off = max((float(np.max(constraint.violation())) for constraint in self._further), default=0.0)
         if off > KEPT:
             raise DesignFailed(

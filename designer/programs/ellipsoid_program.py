@@ -1,12 +1,7 @@
 """Noise that falls off exponentially in the best ellipsoid, as a program in CVXPY (docs/guides/programs.md).
 
-With `X = Sigma^-1`, q_k the rows of the reconstruction, v the weights of the queries and s the number of coordinates:
-
-    minimise    (s + 1) sum_k v_k q_k' X^-1 q_k     (squared;  (s + 1) max_k v_k q_k' X^-1 q_k  max)
-                a_s sum_k v_k (q_k' X^-1 q_k)^1/2   (absolute)
-    subject to  u' X u <= b^2                       for every protected pair (u, b)
-
-`q' X^-1 q` is convex in X, and so is its root: with `y <= 1 / (q' X^-1 q)`, that is `X >= y q q'`, it is the least `y^-1/2`.
+`X = Sigma^-1`, q_k the rows of the reconstruction, v the weights of the queries and s the number of coordinates. `q' X^-1 q` is
+convex in X, and so is its root: with `y <= 1 / (q' X^-1 q)`, that is `X >= y q q'`, it is the least `y^-1/2`.
 """
 
 from __future__ import annotations
@@ -50,6 +45,12 @@ class EllipsoidProgram(MechanismProgram):
     """
 
     title = "ellipsoid"
+    source = "SEMI Algorithm 5 with the best ellipsoid; docs/theory/ellipsoid.md"
+    formula = """
+        minimise    (s + 1) sum_k v_k q_k' X^-1 q_k     (squared;  (s + 1) max_k v_k q_k' X^-1 q_k  max)
+                    a_s sum_k v_k (q_k' X^-1 q_k)^1/2   (absolute)
+        subject to  u' X u <= b^2                       for every protected pair (u, b)
+    """
     encloses_all = True
     notion: ClassVar[Literal["pure", "zcdp"]] = "pure"
     falloff: ClassVar[Falloff] = "exponential"
@@ -329,12 +330,6 @@ def _spanning_rows(moving: SensitivitySet) -> Floats:
 
 # The optimal Gaussian matrix mechanism as a program in CVXPY (docs/guides/programs.md).
 #
-# With `X = Sigma^-1`, q_k the rows of the reconstruction and v the weights of the queries:
-#
-#     minimise    sum_k v_k q_k' X^-1 q_k             (squared;  max_k v_k q_k' X^-1 q_k  max)
-#                 (2 / pi)^1/2 sum_k v_k (q_k' X^-1 q_k)^1/2   (absolute)
-#     subject to  u' X u <= b^2                       for every protected pair (u, b)
-#
 # The same program as that of the ellipsoid with exponential fall-off, but for the covariance, which is Sigma itself.
 
 
@@ -345,6 +340,12 @@ class GaussianProgram(EllipsoidProgram):
     """
 
     title = "gaussian"
+    source = "the Gaussian matrix mechanism; docs/theory/ellipsoid.md"
+    formula = """
+        minimise    sum_k v_k q_k' X^-1 q_k                      (squared;  max_k v_k q_k' X^-1 q_k  max)
+                    (2 / pi)^1/2 sum_k v_k (q_k' X^-1 q_k)^1/2   (absolute)
+        subject to  u' X u <= b^2                                for every protected pair (u, b)
+    """
     notion = "zcdp"
     falloff = "gaussian"
 

@@ -1,12 +1,7 @@
 """Independent Laplace noise with a scale for each query, as a program in CVXPY (docs/guides/programs.md).
 
-With `w_k = 1 / c_k`, c the scales, v the weights of the queries, and h_k the unit of the differences of query k:
-
-    minimise    sum_k v_k Var_k     Var_k = h_k^2 / (2 sinh^2(w_k h_k / 2))     (squared;  max_k v_k Var_k  max)
-                sum_k v_k h_k / sinh(w_k h_k)                                   (absolute)
-    subject to  sum_k |u_k| w_k <= b            for every protected pair (u, b)
-
-Where no unit is found h is 0, and these are `2 w^-2` and `w^-1`. Both are convex, because log(1 - e^-x) is concave:
+`w_k = 1 / c_k`, c the scales, v the weights of the queries, and h_k the unit of the differences of query k. Where no unit is
+found h is 0, and variances and absolute values are `2 w^-2` and `w^-1`. Both are convex, because log(1 - e^-x) is concave:
 `Var = 2 h^2 exp(-w h - 2 log(1 - exp(-w h)))`.
 """
 
@@ -51,6 +46,12 @@ class LaplaceProgram(ScalesProgram):
     """
 
     title = "laplace"
+    source = "DX Theorem 1 in w = 1 / c; docs/theory/scales.md"
+    formula = """
+        minimise    sum_k v_k Var_k     Var_k = h_k^2 / (2 sinh^2(w_k h_k / 2))     (squared;  max_k v_k Var_k  max)
+                    sum_k v_k h_k / sinh(w_k h_k)                                   (absolute)
+        subject to  sum_k |u_k| w_k <= b            for every protected pair (u, b)
+    """
     on_grid = True
 
     def __init__(self, problem: Problem) -> None:
@@ -164,20 +165,21 @@ def _rest_of_series(w: Any, h: Floats, power: int) -> Any:
 
 # Program (6) of the dX paper: answers of other queries Q' near Q and their scales c, in CVXPY (docs/guides/programs.md).
 #
-# With n public records, weights v, and e the largest bias that one record makes, for the loss "max" that of each query:
-#
-#     minimise    n^2 e + 2 sum_k v_k c_k^2         where  sum_k v_k (Q'_ki - Q_ki)^2 <= e  for every element i     (squared)
-#                 n e + sum_k v_k c_k               where  sum_k v_k |Q'_ki - Q_ki| <= e                            (absolute)
-#                 max_k (n^2 e_k + 2 v_k c_k^2)     where  v_k (Q'_ki - Q_ki)^2 <= e_k                              (max)
-#     subject to  sum_k |Q'_ki - Q'_kj| / c_k <= d(i, j)  for every protected pair of elements
-#
-# `objective="squared"` is the paper's own loss, `n^2 ||Q' - Q||_F^2 + 2 ||c||^2`, which counts the bias of every element.
+# n is the public number of records, v the weights, e the largest bias that one record makes, for the loss "max" that of each
+# query. `objective="squared"` is the paper's own loss, `n^2 ||Q' - Q||_F^2 + 2 ||c||^2`, which counts the bias of all elements.
 
 
 class LaplaceJointProgram(BiasedProgram):
     """Variables Q, (K, N), c, (K,), and, for the loss of the problem, e: a number, or (K,) for the loss "max"."""
 
     title = "laplace_joint"
+    source = "DX program (6), c Q' for the paper's Q'; docs/theory/biased.md"
+    formula = """
+        minimise    n^2 e + 2 sum_k v_k c_k^2         where  sum_k v_k (Q'_ki - Q_ki)^2 <= e  for every element i     (squared)
+                    n e + sum_k v_k c_k               where  sum_k v_k |Q'_ki - Q_ki| <= e                            (absolute)
+                    max_k (n^2 e_k + 2 v_k c_k^2)     where  v_k (Q'_ki - Q_ki)^2 <= e_k                              (max)
+        subject to  sum_k |Q'_ki - Q'_kj| / c_k <= d(i, j)  for every protected pair of elements
+    """
     notion = "pure"
 
     def __init__(self, problem: Problem, objective: str = "loss", delta: float = 0.05) -> None:

@@ -1,9 +1,5 @@
 """Program (8) of the dX paper in CVXPY: stand-in queries Q' for SmallDB and MWEM, and a constant c (docs/guides/programs.md).
 
-    minimise    n e + price(c)
-    subject to  |Q'_ki - Q'_kj| <= c d(i, j)   for every query k and protected pair (i, j)
-                |Q'_ki - Q_ki| <= e            for every query k and element i
-
 The limits are linear in (Q', c, e); the price of a mechanism is concave in c. **Between two values of c it is above its
 chord**, so the program with the chord is linear and bounds the optimum there from below, and where its answer is an end of
 the part, it is exact. The range of c is divided at the answers until no part can hold a better point: the global optimum, also
@@ -76,6 +72,12 @@ class PreprocessingProgram(Program):
     """Variables Q, (K, N), and the numbers c and e. `design()` gives the mechanism, MWEM or SmallDB, over the queries found."""
 
     title = "preprocessing"
+    source = "DX program (8), c Q' for the paper's Q'; docs/theory/synthetic.md"
+    formula = """
+        minimise    n e + price(c)
+        subject to  |Q'_ki - Q'_kj| <= c d(i, j)   for every query k and protected pair (i, j)
+                    |Q'_ki - Q_ki| <= e            for every query k and element i
+    """
 
     def __init__(
         self,

@@ -7,7 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import cleandoc
-from typing import Any, ClassVar, Protocol
+from textwrap import indent
+from typing import Any, ClassVar, Protocol, Self
 
 import cvxpy as cp
 import numpy as np
@@ -175,6 +176,11 @@ class Stated(ABC):
     def objective(self) -> Any:
         """What is minimised."""
 
+    @classmethod
+    def at(cls, problem: Any, mechanism: Any) -> Self:
+        """The program of a problem with the answer that a frozen mechanism is, where it has one."""
+        return cls(problem)  # type: ignore[call-arg]  # every program is made from its problem alone
+
     @property
     def constraints(self) -> tuple[str, ...]:
         """The user's own constraints in words."""
@@ -202,7 +208,7 @@ class Stated(ABC):
             "search": self.search,
         }
         lines = [f"{name}: {said}" for name, said in parts.items() if said]
-        return "\n".join([f"{self.title} ({self.source})", *cleandoc(self.formula).split("\n"), *lines])
+        return "\n".join([f"{self.title} ({self.source})", indent(cleandoc(self.formula), "    "), *lines])
 
     def __str__(self) -> str:
         return self.to_text()

@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import cvxpy as cp
 import numpy as np
@@ -175,7 +175,8 @@ class BundlesProgram(StatedProgram):
         found = design_bundles(question, combine="sum").norm if norm is None else norm
         if not isinstance(found, BundleNorm) or found.combine != "sum":
             raise DesignFailed("bundles: under the largest gauge no weights are chosen; give a norm that is a sum.")
-        coordinates = moving_coordinates(question)
+        self.question, self.norm = question, found
+        self.coordinates = coordinates = moving_coordinates(question)
         rows, heard = coordinates.answers(question), coordinates.heard
         pairs = coordinates.sensitivity(question).all_pairs().normalised
         places = [np.searchsorted(np.flatnonzero(heard), bundle) for bundle in found.places]
@@ -184,10 +185,15 @@ class BundlesProgram(StatedProgram):
         moments = [float((g.second_moment * costs[np.ix_(p, p)]).sum()) for g, p in zip(found.gauges, places, strict=True)]
         self.costs = bundle_costs([gauge.dimension for gauge in found.gauges], np.array(moments))
         self.t = cp.Variable(len(self.costs), name="t", pos=True)
+        self.t.save_value(np.ones(len(self.costs)))
         self._unit, inner = 1 / self.lengths.max(axis=0), cp.Variable(len(self.costs), pos=True)
         self._loss = cp.sum(cp.multiply(self.costs, cp.power(self.t, -2)))
         scaled = cp.sum(cp.multiply(self.costs / self._unit**2, cp.power(inner, -2)))
         self._inner = {self.t: cp.multiply(self._unit, inner), self._loss: scaled}
+
+    @classmethod
+    def at(cls, problem: Problem, mechanism: Any) -> Self:
+        return cls(problem, mechanism.norm)
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -350,11 +356,7 @@ class LimitProgram(StatedProgram):
 # Programs (13) and (14) of the dX paper: averages over n rows, answered by other functions of a row, in CVXPY.
 #
 # Q'_k(u) is answered in the place of f_k(u), the sum over groups of attributes of what each group's values decide; c are the
-# scales of the averages' noise, e_g the largest bias that a value of group g makes (docs/guides/programs.md):
-#
-#     minimise    sum_g e_g + sum_k c_k         where  sum_k |Q'_k(s) - f_k(s)| <= e_g   for all values s of group g  (absolute)
-#                 sum_g e_g^2 + 2 sum_k c_k^2   where  ||Q'(s) - f(s)||_2 <= e_g                                     (squared)
-#     subject to  sum_k |Q'_k(s) - Q'_k(t)| / c_k <= n d_g(s, t)   for all values s, t of every group g
+# scales of the averages' noise, e_g the largest bias that a value of group g makes (docs/guides/programs.md).
 #
 # Where every group decides one statistic this is program (14) and convex; the squared bias is `(sum_g e_g)^2` where groups
 # share one. Otherwise it is program (13), solved by convex restrictions as program (6) is.
@@ -367,6 +369,12 @@ class StatisticalProgram(BiasedProgram):
     """
 
     title = "statistical"
+    source = "DX programs (13) and (14), n averages; docs/theory/statistical.md"
+    formula = """
+        minimise    sum_g e_g + sum_k c_k         where  sum_k |Q'_k(s) - f_k(s)| <= e_g   for all s of group g   (absolute)
+                    sum_g e_g^2 + 2 sum_k c_k^2   where  ||Q'(s) - f(s)||_2 <= e_g                                (squared)
+        subject to  sum_k |Q'_k(s) - Q'_k(t)| / c_k <= n d_g(s, t)   for all values s, t of every group g
+    """
     notion = "pure"
 
     def __init__(self, queries: StatisticalQueries, records: float, loss: Literal["absolute", "squared"] = "absolute") -> None:
