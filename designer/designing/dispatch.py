@@ -443,8 +443,8 @@ def designed_by(solver: str, family: Family, problem: Problem, settings: Setting
     if family.program is None:
         stated = [known.name for known in chosen_families() if known.program]
         raise InvalidProblem(
-            f"solver: {shown(solver)} is named, but no program states family {family.name!r} as a whole; "
-            f"{f'{family.search} Leave' if family.search else 'leave'} solver out, or use one of {stated}.",
+            f"solver: {shown(solver)} is named, but no program states family {family.name!r} as a whole. "
+            f"{family.search and f'{family.search} '}Leave solver out, or use one of {stated}.",
             value=solver,
         )
     if options:
