@@ -146,7 +146,7 @@ class Program(Stated):
         """The whole program, every pair written out, with the user's constraints and objective, in dimensionless variables.
 
         Whoever has CVXPY alone can solve it, in any units: `program.cvxpy_problem().solve()` is the value in the units of the
-        problem, and the values are in `program.variables`. Of
+        problem, and the values are in `program.variables`. Of very many pairs those are left out that a longer one implies. Of
         a program that is not convex it is the convex part that its page names. `solve` is several times faster, states the
         few pairs that matter, and proves a bound. `DesignFailed` above 5,000,000 pairs.
         """

@@ -31,7 +31,7 @@ from designer.designing.repair import freeze, on_heard
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Indices
 from designer.programs.bounds import Slopes
-from designer.programs.constraints import Named, Separated, WorkingPairs
+from designer.programs.constraints import Named, Separated, WorkingPairs, without_implied
 from designer.programs.search import MechanismProgram, place_in, question_of
 from designer.relations.problem import Problem
 from solvers.exact.rational import capped_cube
@@ -177,7 +177,7 @@ class ScalesProgram(MechanismProgram):
 
     def state_all(self) -> None:
         for working, moving in [(self.working, self.moving), *((block.working, block.moving) for block in self.blocks)]:
-            working.take(np.abs(moving.all_pairs().normalised))
+            working.rows = WorkingPairs(without_implied(np.abs(moving.all_pairs().normalised))).rows
 
     def settle(self) -> None:
         """Allowances no smaller than what is spent: solvers and repair may leave them smaller by a little."""
