@@ -198,6 +198,11 @@ class ScalesProgram(MechanismProgram):
             self._measure_in(now)
         return off
 
+    @property
+    def powers(self) -> Mapping[Any, float]:
+        """The expressions that are powers of w, and which."""
+        return {self.scales: -1.0, self.squares: -2.0}
+
     def _measure_in(self, units: Floats) -> None:
         self._units = units
         self.__dict__.pop("in_units", None)
@@ -209,11 +214,12 @@ class ScalesProgram(MechanismProgram):
         shares = cp.Variable(len(units), name="x", pos=True)
         spread = np.eye(len(self.heard))[:, self.heard]
 
-        def stands(power: int) -> Any:
+        def stands(power: float) -> Any:
             term = cp.multiply(units**power, cp.power(shares, power) if power < 0 else shares)
             return term if self.heard.all() else spread @ term
 
-        return {self.w: stands(1) + (~self.heard).astype(float), self.scales: stands(-1), self.squares: stands(-2)}
+        of_powers = {part: stands(power) for part, power in self.powers.items()}
+        return {self.w: stands(1) + (~self.heard).astype(float), **of_powers}
 
     def least_linear(self, slopes: Slopes) -> float | None:
         """Weights lie between 0 and what each row could have alone, those without noise at 1, shares between 0 and 1."""
@@ -320,7 +326,7 @@ class DiagonalProgram(ScalesProgram):
     def __init__(self, problem: Problem) -> None:
         question = question_of(problem, self.title, self.notion)
         self.coordinates, moving = heard_set(question, self.title)
-        self.queries = self.coordinates.answers(question)
+        self.queries = np.asarray(self.coordinates.answers(question))
         super().__init__(question, moving, [f"coordinate {i + 1}" for i in range(moving.dimension)])
         self.objective_words = GAUSSIAN_WORDS.get(question.loss, "sum_k v_k E|z_k|, the weighted absolute error")
 
@@ -365,12 +371,9 @@ class DiagonalProgram(ScalesProgram):
         """`(2 / pi)^(1/2)` times the standard errors, (K,)."""
         return np.sqrt(2 / np.pi) * self.standard_errors
 
-    @cached_property
-    def in_units(self) -> Mapping[Any, Any]:
-        x, units = cp.Variable(len(self._units), name="x", pos=True), self._units
-        powers = {self.scales: -1.0, self.squares: -2.0, self._roots: -0.5}
-        found = {part: cp.multiply(units**power, cp.power(x, power)) for part, power in powers.items()}
-        return {self.w: cp.multiply(units, x), **found}
+    @property
+    def powers(self) -> Mapping[Any, float]:
+        return {**super().powers, self._roots: -0.5}
 
     def shape(self, weights: Floats) -> Norm:
         """The norm of these reciprocal variances, (s,)."""

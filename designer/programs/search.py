@@ -19,7 +19,7 @@ from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.auto import chosen_families
 from designer.designing.design_result import Design, Designed
-from designer.designing.family import in_own_notion
+from designer.designing.family import Family, in_own_notion
 from designer.designing.own_solver import Solver
 from designer.designing.problem_kinds import LINEAR, problem_kind
 from designer.designing.repair import Bound, claimed
@@ -55,31 +55,32 @@ def of(problem: Any, family: str = "auto") -> Stated:
     >>> round(program.cvxpy_problem().solve(), 6), program.w.value.round(6).tolist()
     (4.671149, [0.5, 0.5])
     """
-    cls, asked, search = _statement(problem, family)
-    return _searching(cls(asked), search)
+    cls, asked, chosen = _statement(problem, family)
+    return _named(cls(asked), chosen)
 
 
 def program_of(made: Designed[Any, Any]) -> Stated:
     """The program of a design, with its answer in the variables and what is proven of it."""
-    cls, asked, search = _statement(made.problem, made.mechanism.family if hasattr(made.mechanism, "family") else "")
-    program: Stated = _searching(cls.at(asked, made.mechanism), search)
-    program.bound = None if made.optimality is None else made.optimality.lower_bound
+    cls, asked, family = _statement(made.problem, getattr(made.mechanism, "family", ""))
+    program = _named(cls.at(asked, made.mechanism), family)
+    whole = family is None or family.program
+    program.bound = made.optimality.lower_bound if whole and made.optimality else None
     return program
 
 
-def _statement(problem: Any, family: str) -> tuple[Any, Any, str]:
-    """The class of the program, the problem that it is handed, and what is searched beside it."""
+def _statement(problem: Any, family: str) -> tuple[Any, Any, Family | None]:
+    """The class of the program, the problem that it is handed, and the family of linear queries that it states."""
     kind = problem_kind(problem)
-    if kind is LINEAR:
-        if family == "auto":
-            raise InvalidProblem("family: 'auto' tries many; name the one whose program is asked for.", value=family)
-        (chosen,) = chosen_families([family])
-        return at_address(chosen.stated()), in_own_notion(chosen, problem), chosen.search
-    return kind.stated, problem, ""
+    if kind is not LINEAR:
+        return kind.stated, problem, None
+    if family == "auto":
+        raise InvalidProblem("family: 'auto' tries many; name the one whose program is asked for.", value=family)
+    (chosen,) = chosen_families([family])
+    return at_address(chosen.stated()), in_own_notion(chosen, problem), chosen
 
 
-def _searching(program: Stated, search: str) -> Stated:
-    program.search = search
+def _named(program: Stated, family: Family | None) -> Stated:
+    program.search = "" if family is None else family.search
     return program
 
 

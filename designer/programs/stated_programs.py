@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -60,25 +59,26 @@ class StatedProgram(Stated):
     """A whole convex program, of which the variables are attributes."""
 
     definitions: tuple[Any, ...] = ()
+    privacy: tuple[Any, ...]  # what must hold, in terms of size 1
+    in_units: Mapping[Any, Any]  # what stands for variables and expressions before a solver, as in `Program`
+
+    def _state(self, loss: Any, privacy: Any, units: Mapping[Any, Any], typical: Mapping[Any, Floats]) -> None:
+        """The objective and what must hold, with what stands for each before a solver; typical: values of the right size."""
+        self._loss, self.privacy, self.in_units, self._typical = loss, (privacy,), units, typical
 
     @property
-    @abstractmethod
-    def privacy(self) -> tuple[Any, ...]:
-        """What must hold, for every pair, in terms of size 1."""
+    def variables(self) -> dict[str, Any]:
+        return {variable.name(): variable for variable in self._typical}
 
     @property
-    def in_units(self) -> Mapping[Any, Any]:
-        """What stands for variables and expressions before a solver, as in `Program`."""
-        return {}
-
-    @abstractmethod
-    def start(self) -> None:
-        """Give the variables values of the right size, in which the objective is measured."""
+    def objective(self) -> Any:
+        return self._loss
 
     def cvxpy_problem(self) -> ScaledProblem:
         """The whole program in dimensionless variables: whoever has CVXPY alone solves it."""
         if self.value is None:
-            self.start()
+            for variable, value in self._typical.items():
+                variable.save_value(np.asarray(value))
         return whole_problem(self, Statement(self.objective))
 
     def solve(self, solver: Solver = DEFAULT, **options: Any) -> float:
@@ -109,7 +109,7 @@ class KNormProgram(StatedProgram):
         coordinates = moving_coordinates(question)
         self.rows = coordinates.sensitivity(question).all_pairs().normalised
         if not self.rows.size:
-            raise DesignFailed("k_norm: no protected change moves an answer, so the hull is a point.")
+            raise DesignFailed("k_norm: no protected change moves an answer, so the hull is a point; use laplace.")
         self._units = np.abs(self.rows).max(axis=0)
         longest = self.rows[np.square(self.rows / self._units).sum(axis=1).argmax()]
         self.vector = longest if vector is None else real_array(vector, "vector", 1)
@@ -118,37 +118,16 @@ class KNormProgram(StatedProgram):
                 f"vector: has shape {self.vector.shape}; give a number for each of the {self.rows.shape[1]} coordinates with "
                 "noise."
             )
-        self.shares = cp.Variable(len(self.rows), name="l")
-        self.y = cp.Variable(len(self.vector), name="y")
+        self.shares, self.y = cp.Variable(len(self.rows), name="l"), cp.Variable(len(self.vector), name="y")
         self._size = float(np.abs(self.vector / self._units).max()) or 1.0
-        self._inner = {
-            self.shares: self._size * cp.Variable(len(self.rows)),
-            self.y: cp.Variable(len(self.vector)) / self._units,
-        }
-
-    @property
-    def variables(self) -> dict[str, Any]:
-        return {"l": self.shares}
-
-    @property
-    def in_units(self) -> Mapping[Any, Any]:
-        return self._inner
-
-    @property
-    def objective(self) -> Any:
-        return cp.norm(self.shares, 1)
-
-    @property
-    def privacy(self) -> tuple[Any, ...]:
-        unit = self._units * self._size
-        return ((self.rows / unit).T @ self.shares == self.vector / unit,)
-
-    def start(self) -> None:
-        self.shares.save_value(np.full(len(self.rows), self._size / len(self.rows)))
+        inner = {self.shares: self._size * cp.Variable(len(self.rows)), self.y: cp.Variable(len(self.vector)) / self._units}
+        unit, even = self._units * self._size, np.full(len(self.rows), self._size / len(self.rows))
+        holds = (self.rows / unit).T @ self.shares == self.vector / unit
+        self._state(cp.norm(self.shares, 1), holds, inner, {self.shares: even})
 
     def dual_problem(self) -> ScaledProblem:
         """The same by the facets of the hull: its dual."""
-        y = self._inner[self.y]
+        y = self.in_units[self.y]
         stated = cp.Minimize(-(self.vector / self._size) @ y), [cp.abs(self.rows @ y) <= 1]
         return ScaledProblem(*stated, -self._size, {self.y: y})
 
@@ -184,35 +163,16 @@ class BundlesProgram(StatedProgram):
         self.lengths = np.stack([g(pairs[:, place]) for g, place in zip(found.gauges, places, strict=True)], axis=1)
         moments = [float((g.second_moment * costs[np.ix_(p, p)]).sum()) for g, p in zip(found.gauges, places, strict=True)]
         self.costs = bundle_costs([gauge.dimension for gauge in found.gauges], np.array(moments))
-        self.t = cp.Variable(len(self.costs), name="t", pos=True)
+        self.t, inner = cp.Variable(len(self.costs), name="t", pos=True), cp.Variable(len(self.costs), pos=True)
         self.t.save_value(np.ones(len(self.costs)))
-        self._unit, inner = 1 / self.lengths.max(axis=0), cp.Variable(len(self.costs), pos=True)
-        self._loss = cp.sum(cp.multiply(self.costs, cp.power(self.t, -2)))
-        scaled = cp.sum(cp.multiply(self.costs / self._unit**2, cp.power(inner, -2)))
-        self._inner = {self.t: cp.multiply(self._unit, inner), self._loss: scaled}
+        unit, loss = 1 / self.lengths.max(axis=0), cp.sum(cp.multiply(self.costs, cp.power(self.t, -2)))
+        scaled = cp.sum(cp.multiply(self.costs / unit**2, cp.power(inner, -2)))
+        units = {self.t: cp.multiply(unit, inner), loss: scaled}
+        self._state(loss, self.lengths @ self.t <= 1, units, {self.t: unit})
 
     @classmethod
     def at(cls, problem: Problem, mechanism: Any) -> Self:
         return cls(problem, mechanism.norm)
-
-    @property
-    def variables(self) -> dict[str, Any]:
-        return {"t": self.t}
-
-    @property
-    def in_units(self) -> Mapping[Any, Any]:
-        return self._inner
-
-    @property
-    def objective(self) -> Any:
-        return self._loss
-
-    @property
-    def privacy(self) -> tuple[Any, ...]:
-        return (self.lengths @ self.t <= 1,)
-
-    def start(self) -> None:
-        self.t.save_value(self._unit)
 
 
 class LatticeProgram(StatedProgram):
@@ -244,11 +204,12 @@ class LatticeProgram(StatedProgram):
         self.answers = (problem.workload.dense() @ full)[:, coordinates.heard] * np.sqrt(problem.costs)[:, None]
         self.X = cp.Variable((self.rows.shape[1],) * 2, name="X", PSD=True)
         root = np.linalg.qr(self.answers)[1].T
-        self._basis = equal_multipliers(self.rows, root, np.abs(self.rows).max(axis=0))
-        inner = cp.Variable(self.X.shape, name="Y", PSD=True)
-        self._loss = self._loss_of(self.X, root, self.answers)
-        turned = np.linalg.solve(self._basis, root), np.linalg.solve(self._basis, self.answers.T).T
-        self._inner = {self.X: self._basis @ inner @ self._basis.T, self._loss: self._loss_of(inner, *turned)}
+        basis, inner = equal_multipliers(self.rows, root, np.abs(self.rows).max(axis=0)), cp.Variable(self.X.shape, PSD=True)
+        loss = self._loss_of(self.X, root, self.answers)
+        root, answers = (np.asarray(np.linalg.solve(basis, part)) for part in (root, self.answers.T))
+        units = {self.X: basis @ inner @ basis.T, loss: self._loss_of(inner, root, answers.T)}
+        holds = cp.sum(cp.multiply(self.rows @ self.X, self.rows), axis=1) <= 1
+        self._state(loss, holds, units, {self.X: basis @ basis.T})
 
     def _loss_of(self, precision: Any, root: Floats, answers: Floats) -> Any:
         """The loss at X, or at Y in its coordinates; what is inverted gets vectors of size 1."""
@@ -259,25 +220,6 @@ class LatticeProgram(StatedProgram):
         noisy = sizes > 1e-12 * sizes.max()
         parts = [cp.matrix_frac(q / n, precision) for q, n in zip(answers[noisy], sizes[noisy], strict=True)]
         return cp.max(cp.multiply(sizes[noisy] ** 2, cp.hstack(parts)))
-
-    @property
-    def variables(self) -> dict[str, Any]:
-        return {"X": self.X}
-
-    @property
-    def in_units(self) -> Mapping[Any, Any]:
-        return self._inner
-
-    @property
-    def objective(self) -> Any:
-        return self._loss
-
-    @property
-    def privacy(self) -> tuple[Any, ...]:
-        return (cp.sum(cp.multiply(self.rows @ self.X, self.rows), axis=1) <= 1,)
-
-    def start(self) -> None:
-        self.X.save_value(self._basis @ self._basis.T)
 
 
 class LimitProgram(StatedProgram):
@@ -308,45 +250,19 @@ class LimitProgram(StatedProgram):
             program = coset_program(pairs, question.costs, power, found.value, rows)
         if program is None:
             raise DesignFailed("limit: no program of whole steps bounds it, or one that is large; `compare` says the limit.")
-        self.program, self._size = program, found.value
+        assert found is not None
+        self.program = program
         self.offset = tuple([Fraction(0)] * program.steps.shape[1] if offset is None else offset)
-
-    @cached_property
-    def _stated(self) -> tuple[Floats, Any, float]:
-        return self.program.stated(self.offset)
-
-    @property
-    def beyond(self) -> float:
-        """The least loss of a point beyond the reach."""
-        return self._stated[2]
-
-    @cached_property
-    def variables(self) -> dict[str, Any]:
-        return {"y": cp.Variable(name="y"), "l": cp.Variable(len(self._stated[1].source), name="l", nonneg=True)}
-
-    @cached_property
-    def in_units(self) -> Mapping[Any, Any]:
-        """y and l in units of the limit itself."""
-        y, multipliers = self.variables["y"], self.variables["l"]
-        return {y: self._size * cp.Variable(), multipliers: self._size * cp.Variable(multipliers.shape, nonneg=True)}
-
-    @property
-    def objective(self) -> Any:
-        """What is maximised."""
-        return self.variables["y"]
-
-    @property
-    def privacy(self) -> tuple[Any, ...]:
-        losses, rows, _ = self._stated
-        multipliers, number = self.variables["l"], np.arange(len(rows.source))
+        losses, steps, self.beyond = program.stated(self.offset)  # beyond: the least loss of a point beyond the reach
+        number, size = np.arange(len(steps.source)), found.value
+        y, multipliers = cp.Variable(name="y"), cp.Variable(len(number), name="l", nonneg=True)
         shape = (len(losses), len(number))
-        into = csr_array((np.ones(len(number)), (rows.target, number)), shape)
-        out = csr_array((rows.factor, (rows.source, number)), shape)
+        into = csr_array((np.ones(len(number)), (steps.target, number)), shape)
+        out = csr_array((steps.factor, (steps.source, number)), shape)
         flow = into @ multipliers - out @ multipliers
-        return (self.variables["y"] / self._size <= losses / self._size + flow / self._size,)
-
-    def start(self) -> None:
-        self.variables["y"].save_value(np.array(self._size))
+        units = {y: size * cp.Variable(), multipliers: size * cp.Variable(len(number), nonneg=True)}
+        typical = {y: np.array(size), multipliers: np.zeros(len(number))}
+        self._state(y, y / size <= losses / size + flow / size, units, typical)
 
     def cvxpy_problem(self) -> ScaledProblem:
         stated = super().cvxpy_problem()

@@ -178,9 +178,7 @@ def test_losses_of_reports_and_budgets_beyond_floats_leave_a_channel_as_it_is() 
 @pytest.mark.parametrize("solver", ["CLARABEL", "SCS"])
 def test_a_named_solver_designs_marginals(solver: str) -> None:
     domain = Domain.of({"a": 2, "b": 3, "c": 2})
-    problem = MarginalProblem(
-        MarginalWorkload.of(domain, [["a", "b"], ["c"]]), metrics.hamming(domain, [0.5, 1.0, 0.7])
-    )
+    problem = MarginalProblem(MarginalWorkload.of(domain, [["a", "b"], ["c"]]), metrics.hamming(domain, [0.5, 1.0, 0.7]))
     own, made = design(problem, "residual"), design(problem, "residual", solver=solver)
     assert made.privacy.holds and made.loss == pytest.approx(own.loss, rel=ACCURACY[solver])
     assert own.program.value == pytest.approx(own.loss, rel=1e-6)
