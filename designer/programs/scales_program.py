@@ -332,7 +332,7 @@ class DiagonalProgram(ScalesProgram):
 
     @property
     def loads(self) -> Floats:
-        return np.square(self.working.rows)
+        return np.asarray(np.square(self.working.rows))
 
     @property
     def power(self) -> int:
