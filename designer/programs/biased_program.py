@@ -313,10 +313,10 @@ class BiasedProgram(MechanismProgram):
         self.active.add_all()
 
     def cvxpy_problem(self) -> ScaledProblem:
-        """The whole program, every pair written out. Where it is not convex: solved first, and then the convex restriction at
-        the answer, in which `|x| / c` gives way to `x^2 / (2 t) + t / (2 c^2)`; rows without noise stay constant."""
-        if not self.is_convex:
-            self.solve()
+        """The whole program, every pair written out, in units of its answer, for which it is solved first. Where it is not
+        convex: the convex restriction at the answer, in which `|x| / c` gives way to `x^2 / (2 t) + t / (2 c^2)`; rows without
+        noise stay constant."""
+        self.solve()
         return super().cvxpy_problem()
 
     def learn(self, answer: SolverAnswer) -> None:

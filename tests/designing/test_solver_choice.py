@@ -22,7 +22,7 @@ PLACES = [[0.0, 1.0], [2.0, 0.0], [1.0, 5.0]]
 
 
 def prefixes(family: str = "laplace") -> Problem:
-    gaussian = family == "gaussian"
+    gaussian = family.endswith("gaussian")
     return Problem(Workload.prefix(3), metrics.euclidean(PLACES, 0.5), "zcdp" if gaussian else "pure", records=100)
 
 
