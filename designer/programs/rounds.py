@@ -32,9 +32,8 @@ from solvers.work import is_over
 
 DEFAULT = "CLARABEL"
 USABLE = ("optimal", "optimal_inaccurate", "user_limit")
-# What a solver's last word means, and what to try.
+# What a last word of a solver other than "optimal" means, and what to try.
 MEANINGS = {
-    "optimal": "the solver reached its accuracy",
     "optimal_inaccurate": "the solver stopped short of its accuracy: take tighter tolerances, more iterations, or CLARABEL",
     "user_limit": "the solver reached its limit of iterations or time: raise it, or take CLARABEL",
     "stalled": "pairs beyond their budgets were still found when the rounds were over: take a more accurate solver",

@@ -14,7 +14,7 @@ from designer.base.arrays import Floats
 from designer.base.checks import positive, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.lazy_imports import at_address
-from designer.certificate.guarantee import Optimality, bounded
+from designer.certificate.guarantee import CUSTOM, Optimality, bounded
 from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.auto import chosen_families
@@ -75,6 +75,8 @@ def _statement(problem: Any, family: str) -> tuple[Any, Any, Family | None]:
         return kind.stated, problem, None
     if family == "auto":
         raise InvalidProblem("family: 'auto' tries many; name the one whose program is asked for.", value=family)
+    if family == CUSTOM:
+        raise DesignFailed("program: a family of your own states no program here; build one of `designer.programs` yourself.")
     (chosen,) = chosen_families([family])
     return at_address(chosen.stated()), in_own_notion(chosen, problem), chosen
 

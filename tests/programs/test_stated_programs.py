@@ -108,6 +108,8 @@ def test_a_program_says_what_it_is_before_and_after_the_design() -> None:
     assert made.program.value == pytest.approx(made.loss, rel=1e-12)
     with pytest.raises(InvalidProblem, match="'auto' tries many"):
         programs.of(problem)
+    with pytest.raises(DesignFailed, match="a family of your own states no program"):
+        programs.of(problem, "custom")
     with pytest.raises(DesignFailed, match="no program states 'strategy_2'"):
         programs.of(problem, "strategy_2")
 
