@@ -12,7 +12,7 @@ from designer.base.arrays import Floats
 from designer.base.display import counted
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.mechanism.additive import CONCENTRATED, PURE_SHIFT, PURE_WITH_DELTA, ROUNDED
-from designer.mechanism.interface import Mechanism, ball_words, delta_words
+from designer.mechanism.interface import Mechanism, ball_words, delta_words, preprocessing_words
 from designer.mechanism.staircase import THEOREM as OF_STAIRCASES
 from designer.problem.relation import Indices
 from designer.publish.content import Entries, Piece, Prose, Sheet, named
@@ -120,7 +120,8 @@ class LinearQueries(Contributor[Mechanism]):
     def certificate(self, made: Mechanism) -> tuple[Piece, ...]:
         (pairs,) = super().certificate(made)
         assert isinstance(pairs, Entries)
-        told = [("Norm ball", ball_words(made))] if ball_words(made) else []
+        words = {"Norm ball": ball_words(made), "Pre-processing (Q', c)": preprocessing_words(made)}
+        told = [(name, said) for name, said in words.items() if said]
         spent = delta_words(made).strip()
         return (Entries((*pairs.rows, *told, *([("Delta", spent)] if spent else []))),)
 
