@@ -51,11 +51,11 @@ class HullProgram:
         rows = [found[vertex] for vertex in self.body.vertices.fractions()]
         self.extreme = np.column_stack([spanned.left[rows], spanned.right[rows]])
         self.vertices, self.facets = self.body.vertices.floats, self.body.facets.floats
-        self.shares = cp.Variable(len(rows), name="l")
 
     def by_vertices(self, vector: Any, radius: Any = 1.0) -> list[Any]:
         """Constraints that hold where `vector`, (s,), is in r times the ball: a combination of the vertices."""
-        return [self.vertices.T @ self.shares == vector, cp.norm(self.shares, 1) <= radius]
+        shares = cp.Variable(len(self.vertices), name="l")
+        return [self.vertices.T @ shares == vector, cp.norm(shares, 1) <= radius]
 
     def by_facets(self, vector: Any, radius: Any = 1.0) -> list[Any]:
         """The same by half-spaces, two for each facet."""

@@ -110,6 +110,9 @@ def test_the_ball_is_the_same_both_ways_and_that_of_the_design(seed: int) -> Non
         cp.Problem(cp.Maximize(goal @ z), way(z)).solve(solver="HIGHS") for way in (program.by_vertices, program.by_facets)
     ]
     assert reached == pytest.approx([np.abs(program.vertices @ goal).max()] * 2, rel=1e-7)
+    other, apart = cp.Variable(len(goal)), [*program.by_vertices(z), z == 0]
+    both = cp.Problem(cp.Maximize(goal @ other), [*apart, *program.by_vertices(other)]).solve(solver="HIGHS")
+    assert both == pytest.approx(reached[0], rel=1e-7)  # two vectors in the ball have shares of their own
     radius = cp.Variable()
     gauges = [
         cp.Problem(cp.Minimize(radius), way(goal, radius)).solve(solver="HIGHS")
