@@ -44,8 +44,8 @@ from designer.publish.meanings import above
 from designer.relations.records.row_unit import RowUnit
 
 FROM_WHOM = (
-    "The promise holds against everyone who sees the release, whatever they know and compute, now or later. It does not hold "
-    "against those who hold the data, time single releases precisely, or control the computer's random numbers."
+    "The promise holds against all who see the release, whatever they know, now or later; not against those who hold the data, "
+    "time releases precisely, or control the random numbers."
 )
 
 
@@ -105,7 +105,6 @@ def answers(seen: SeenRelease) -> PageSection:
     facts = [
         ("File", named(seen.name)),
         ("Released", date_words(document["time"])),
-        ("Made by the mechanism", document["fingerprint"]),
     ]
     row = document["rows"]
     facts += [(named(key.replace("_", " ")), named(value, 300)) for key, value in (row or {}).items() if value is not None]
