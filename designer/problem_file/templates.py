@@ -676,9 +676,12 @@ def decided_file(answers: Answers) -> str:
     if answers["public"] in EXACT:
         published = columns if answers["public"] == "margins" else [*columns][:1]
         parts.append("# Published exactly beside this.\n" + _section("invariant", f"margins = {_each(published)}"))
-    if answers["promise"] != "pure":
-        delta = [f"delta = {DELTA:g}"] if answers["promise"] == "approximate" else []
-        parts.append(_section("problem", f'notion = "{answers["promise"]}"', *delta))
+    further = [f'notion = "{answers["promise"]}"'] if answers["promise"] != "pure" else []
+    further += [f"delta = {DELTA:g}"] if answers["promise"] == "approximate" else []
+    if answers["asked"] == "tables":
+        ones = ", ".join("1" for values in columns.values() for _ in values)
+        further += ["# Of each number of each table; the larger a weight, the smaller the error.", f"weights = [{ones}]"]
+    parts += [_section("problem", *further)] if further else []
     return "\n\n".join(parts) + "\n"
 
 

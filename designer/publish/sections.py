@@ -372,7 +372,7 @@ FINGERPRINT = (
     'print(hashlib.sha256(json.dumps(m, sort_keys=True, separators=(",", ":")).encode()).hexdigest())'
 )
 SPEC_CHECKED = (
-    "The spec: its seal fits; the mechanism was built anew from its numbers, and fingerprint, certificate and guarantee agree.",
+    "The spec: its seal fits; fingerprint, certificate and guarantee agree with the mechanism, which was built anew.",
 )
 MADE_CHECKED = ("The certificate was computed when the mechanism was built, in this program; no file was read.",)
 BUILT = "The sampler was built: this program can draw the noise that is promised."
@@ -384,8 +384,7 @@ def verification(evidence: Evidence, time: str, contributor: Contributor[Any]) -
     checked = [*(SPEC_CHECKED if evidence.loaded else MADE_CHECKED), BUILT]
     if release is not None:
         checked.append(
-            "The release: its seal fits, the spec has its fingerprint and proves its guarantee, and every number follows from "
-            "the whole numbers in it, which the noise can reach."
+            "The release: its seal and fingerprint fit, the spec proves its guarantee, and the noise can reach every number."
         )
     checked += [_signed(signer, what) for what, signer in signers(evidence) if signer is not None]
     if evidence.ledger is not None:

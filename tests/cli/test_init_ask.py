@@ -94,6 +94,13 @@ def test_numbers_on_lines_give_the_file_of_these_answers(
     assert Path("made.toml").read_text() == decided_file(leaf)
 
 
+def test_tables_have_a_weight_for_each_number() -> None:
+    leaf = next(leaf for leaf in LEAVES if leaf["asked"] == "tables" and leaf["promise"] == "zcdp")
+    number = sum(map(len, columns_of(leaf["values"]).values()))
+    read = tomllib.loads(decided_file(leaf))
+    assert read["problem"]["weights"] == [1] * number
+
+
 def test_empty_lines_are_the_defaults_and_the_end_says_error_and_guarantee(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
