@@ -177,22 +177,19 @@ class _Parser(argparse.ArgumentParser):
         if data := re.search(r"unrecognized arguments: (\S+\.(?:csv|parquet|npy))$", message):
             return f"; give records as --table {data[1]}, counts as --histogram {data[1]} --column COLUMN"
         given = re.search(r"invalid choice: '([^']*)'", message) or re.search(r"unrecognized arguments: (\S+)", message)
-        if given is None:
-            return ""
-        known = parser()._words()
-        if owners := known.get(given[1]):
+        word, known = given[1] if given else "", parser()._words()
+        if owners := known.get(word):
             return f"; only {', '.join(owners)} {'has' if len(owners) == 1 else 'have'} this option"
-        return near(given[1], sorted(known))
+        return near(word, sorted(known))
 
     def _words(self) -> dict[str, list[str]]:
         """All commands and options, of the commands below as well; behind an option the commands that have it."""
         found = {word: [self.prog.partition(" ")[2]] for word in self._option_string_actions}
         for action in self._actions:
             found |= {str(word): [] for word in action.choices or ()}
-            if isinstance(action, argparse._SubParsersAction):
-                for own in action.choices.values():
-                    for word, owners in own._words().items():
-                        found[word] = [*found.get(word, []), *owners]
+            for own in action.choices.values() if isinstance(action, argparse._SubParsersAction) else ():
+                for word, owners in own._words().items():
+                    found[word] = [*found.get(word, []), *owners]
         return found
 
 

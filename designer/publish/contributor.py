@@ -263,9 +263,8 @@ def risk_words(risk: Risk) -> str:
 
 def guess_words(risk: Risk) -> str:
     """How well two cases are told apart, in a sentence; empty where nothing is proven of it."""
-    if risk.exponent > LARGEST:
-        return ""
-    return f"An attacker who tells two such cases apart is right in at most {percent(risk.guess)} of releases; chance is 50 %."
+    told = f"An attacker who tells two such cases apart is right in at most {percent(risk.guess)} of releases; chance is 50 %."
+    return "" if risk.exponent > LARGEST else told
 
 
 def shown_rows(rows: Sequence[tuple[str, ...]], where: str) -> tuple[tuple[tuple[str, ...], ...], str]:

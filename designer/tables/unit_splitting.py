@@ -15,7 +15,7 @@ from designer.base.checks import assign, count, rational
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, RATIONALS, Named, keys, list_of, or_null, record, text
-from designer.relations.records.engines import label_column, octets, octets_of, require_column, require_table_columns
+from designer.relations.records.engines import label_column, octets, octets_of, require_table_columns
 from designer.relations.records.values import entry, label
 from designer.tables.measure import Measure
 
@@ -64,7 +64,6 @@ class Key(Immutable):
 
     def plain(self, table: Any) -> Any:
         """The column whose texts are the labels, as it is; texts are not to be compared but by their bytes."""
-        require_column(table, self.column)
         require_table_columns(table, [self.column])
         column = label_column(table[self.column])
         if self.prefix is None:
