@@ -676,11 +676,9 @@ def decided_file(answers: Answers) -> str:
     if answers["public"] in EXACT:
         published = columns if answers["public"] == "margins" else [*columns][:1]
         parts.append("# Published exactly beside this.\n" + _section("invariant", f"margins = {_each(published)}"))
-    further = [f'notion = "{answers["promise"]}"'] if answers["promise"] != "pure" else []
-    further += [f"delta = {DELTA:g}"] if answers["promise"] == "approximate" else []
+    further = [f'notion = "{answers["promise"]}"', f"delta = {DELTA:g}"][: {"pure": 0, "zcdp": 1}.get(answers["promise"], 2)]
     if answers["asked"] == "tables":
-        ones = ", ".join("1" for values in columns.values() for _ in values)
-        further += ["# Of each number of each table; the larger a weight, the smaller the error.", f"weights = [{ones}]"]
+        further += ["# A larger weight lowers the error of its number.", f"weights = {[1] * sum(map(len, columns.values()))}"]
     parts += [_section("problem", *further)] if further else []
     return "\n\n".join(parts) + "\n"
 
