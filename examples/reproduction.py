@@ -3,7 +3,9 @@ computation gives, and where pictures go."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,26 @@ Published = Mapping[str, tuple[float, float]]
 Result = tuple[dict[str, float], Published]
 
 PICTURES = Path("out")
+# Of processor time, measured once on one core with everything that an example prints and draws.
+SECONDS: Mapping[str, int] = {
+    "approximate_notion": 4,
+    "city_release": 2,
+    "custom_loss": 6,
+    "dx_example_1": 2,
+    "dx_single_queries": 2,
+    "dx_synthetic": 18,
+    "gaussian_optimum": 7,
+    "least_budget": 7,
+    "linked_tables": 1,
+    "own_report": 6,
+    "selection_mechanisms": 4,
+    "semi_dp_figures": 4,
+    "semi_dp_hexagon": 2,
+    "semi_dp_published": 4,
+    "semi_dp_umpu": 2,
+    "slow_policies": 10,
+    "statistical_queries": 3,
+}
 
 
 def saved(drawing: Any, path: Path) -> Path:
@@ -40,12 +62,20 @@ def expected(value: float, low: float, high: float) -> str:
     return f"expected: {words}: {'yes' if low <= value <= high else 'NO'}"
 
 
+@cache
+def tell_time(example: str) -> None:
+    """Say once, before an example starts, how long it takes."""
+    known = SECONDS.get(example)
+    print("  Not timed" if known is None else f"  About {known} s of processor time", flush=True)
+
+
 def show(
     title: str, reproduce: Callable[..., Result], differences: Mapping[str, str], draw: Callable[[Path], object] | None = None
 ) -> None:
     """Print computed beside published, say where they differ and why, and draw the picture."""
-    computed, published = reproduce(full=True)
     print(title)
+    tell_time(Path(inspect.getfile(inspect.unwrap(reproduce))).stem)
+    computed, published = reproduce(full=True)
     for name, value in computed.items():
         low, high = published.get(name, (None, None))
         print(f"  {name:52} {value:10.4g}   {'' if low is None else expected(value, low, high)}".rstrip())

@@ -213,7 +213,9 @@ def reproduce(full: bool = False) -> Result:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if len(sys.argv) > 1 and not Path(sys.argv[1]).is_dir():
+        sys.exit(f"{sys.argv[1]} is no folder; give one for the ledger, and a port: python -m examples.service FOLDER 8000")
+    elif len(sys.argv) > 1:
         serve(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 8000)
     else:
         show("A service that is killed and started again", reproduce, DIFFERENCES)

@@ -170,23 +170,26 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {said}{remedy}; `{self.prog} --help` lists the options.\n")
 
     def _remedy(self, message: str) -> str:
-        from designer.base.checks import meant, without_percent
+        from designer.base.checks import near, without_percent
 
         if number := re.search(r"invalid (?:float|int) value: '(.*)'$", message):
             return without_percent(number[1])
         if data := re.search(r"unrecognized arguments: (\S+\.(?:csv|parquet|npy))$", message):
             return f"; give records as --table {data[1]}, counts as --histogram {data[1]} --column COLUMN"
         given = re.search(r"invalid choice: '([^']*)'", message) or re.search(r"unrecognized arguments: (\S+)", message)
-        near = "" if given is None else meant(given[1], sorted(parser()._words()))
-        return f"; {near.removesuffix('; ')}" if near else ""
+        word, known = given[1] if given else "", parser()._words()
+        if owners := known.get(word):
+            return f"; only {', '.join(owners)} {'has' if len(owners) == 1 else 'have'} this option"
+        return near(word, sorted(known))
 
-    def _words(self) -> set[str]:
-        """All commands and options, of the commands below as well."""
-        found = set(self._option_string_actions)
+    def _words(self) -> dict[str, list[str]]:
+        """All commands and options, of the commands below as well; behind an option the commands that have it."""
+        found = {word: [self.prog.partition(" ")[2]] for word in self._option_string_actions}
         for action in self._actions:
-            found |= set(map(str, action.choices or ()))
-            if isinstance(action, argparse._SubParsersAction):
-                found = found.union(*(own._words() for own in action.choices.values()))
+            found |= {str(word): [] for word in action.choices or ()}
+            for own in action.choices.values() if isinstance(action, argparse._SubParsersAction) else ():
+                for word, owners in own._words().items():
+                    found[word] = [*found.get(word, []), *owners]
         return found
 
 

@@ -676,9 +676,10 @@ def decided_file(answers: Answers) -> str:
     if answers["public"] in EXACT:
         published = columns if answers["public"] == "margins" else [*columns][:1]
         parts.append("# Published exactly beside this.\n" + _section("invariant", f"margins = {_each(published)}"))
-    if answers["promise"] != "pure":
-        delta = [f"delta = {DELTA:g}"] if answers["promise"] == "approximate" else []
-        parts.append(_section("problem", f'notion = "{answers["promise"]}"', *delta))
+    further = [f'notion = "{answers["promise"]}"', f"delta = {DELTA:g}"][: {"pure": 0, "zcdp": 1}.get(answers["promise"], 2)]
+    if answers["asked"] == "tables":
+        further += ["# A larger weight lowers the error of its number.", f"weights = {[1] * sum(map(len, columns.values()))}"]
+    parts += [_section("problem", *further)] if further else []
     return "\n\n".join(parts) + "\n"
 
 

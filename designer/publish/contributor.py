@@ -229,9 +229,7 @@ def epsilon_delta(cost: TotalCost | None) -> tuple[Piece, ...]:
         return ()
     found = [(delta, cost.epsilon_at(delta)) for delta in DELTAS]
     if all(epsilon is None or epsilon > LARGEST for _, epsilon in found):
-        return (
-            Prose("For the worst change no meaningful protection is proven, whatever the chance that is left out.", "warning"),
-        )
+        return (Prose(f"For the worst change {NO_LIMIT} is proven.", "warning"),)
     rows = tuple(
         (one_in(delta), above(epsilon), *_odds_of(cost.loss_at(delta))) for delta, epsilon in found if epsilon is not None
     )
@@ -264,10 +262,9 @@ def risk_words(risk: Risk) -> str:
 
 
 def guess_words(risk: Risk) -> str:
-    """How well two cases are told apart, in a sentence."""
-    if risk.exponent > LARGEST:
-        return "Nothing that is proven keeps anybody from telling two such cases apart."
-    return f"An attacker who tells two such cases apart is right in at most {percent(risk.guess)} of releases; chance is 50 %."
+    """How well two cases are told apart, in a sentence; empty where nothing is proven of it."""
+    told = f"An attacker who tells two such cases apart is right in at most {percent(risk.guess)} of releases; chance is 50 %."
+    return "" if risk.exponent > LARGEST else told
 
 
 def shown_rows(rows: Sequence[tuple[str, ...]], where: str) -> tuple[tuple[tuple[str, ...], ...], str]:

@@ -62,7 +62,7 @@ class QueriesOfTables(Contributor[TablePlan]):
             " Which groups there are is found with noise, too: small groups stay out." if found else ""
         )
         names = listed([query.name for query in made.queries], "queries")
-        return Topic(f"{counted(len(made.queries), 'noisy table')}, one for each query", sentence, (Prose(sentence), *names))
+        return Topic(f"{counted(len(made.queries), 'noisy table')}", sentence, (Prose(sentence), *names))
 
     def rows(self, made: TablePlan, bound: int | None = None) -> list[tuple[Meaning, Cost | None]]:
         """Records of several sizes, each with what its presence costs, whatever groups it is in."""
@@ -115,7 +115,6 @@ class QueriesOfTables(Contributor[TablePlan]):
                 "no bound of this kind is stated" if made.rho is None else f"rho {above(made.rho, 6)} at most",
             ),
             ("Computed in", proof.arithmetic),
-            ("Fingerprint", made.fingerprint),
         ]
         return (Entries(tuple(rows)),)
 
@@ -135,10 +134,7 @@ MOST_NAMED = 2  # numbers of the first screen
 NO_GROUPS_OF_ROWS = (
     "Nothing that adds up over rows is proven of groups that are found privately, so no odds of an entity are known."
 )
-OF_POLICIES = (
-    "What a record may lose is a public function of the record, larger for larger amounts. The function may be published; its "
-    "value for a record of the data is as confidential as that record."
-)
+OF_POLICIES = "What a record may lose is a public function of the record, larger for larger amounts."
 
 
 def readable(formula: str) -> str:

@@ -83,7 +83,7 @@ def _pictures(evidence: Evidence) -> Iterator[PageSection]:
     try:
         every = drawings_of(evidence.made, released)
         # pictures of draws and of geometry decide nothing for a board
-        found = [d for d in every if d.name not in ("noise", "ball", "table") and not _level(evidence, d.name)]
+        found = [d for d in every if not re.fullmatch("noise|ball|table|answers_.*", d.name) and not _level(evidence, d.name)]
         drawn = tuple(Picture(d.name, d.title, d.alt, d.svg()) for d in found[:2])
     except (DesignFailed, InvalidProblem):
         return  # what has no number has no picture; its sections say why

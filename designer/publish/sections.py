@@ -44,8 +44,8 @@ from designer.publish.meanings import above
 from designer.relations.records.row_unit import RowUnit
 
 FROM_WHOM = (
-    "The promise holds against everyone who sees the release, whatever they know and compute, now or later. It does not hold "
-    "against those who hold the data, time single releases precisely, or control the computer's random numbers."
+    "The promise holds against all who see the release, whatever they know, now or later; not against those who hold the data, "
+    "time releases precisely, or control the random numbers."
 )
 
 
@@ -105,7 +105,6 @@ def answers(seen: SeenRelease) -> PageSection:
     facts = [
         ("File", named(seen.name)),
         ("Released", date_words(document["time"])),
-        ("Made by the mechanism", document["fingerprint"]),
     ]
     row = document["rows"]
     facts += [(named(key.replace("_", " ")), named(value, 300)) for key, value in (row or {}).items() if value is not None]
@@ -373,7 +372,7 @@ FINGERPRINT = (
     'print(hashlib.sha256(json.dumps(m, sort_keys=True, separators=(",", ":")).encode()).hexdigest())'
 )
 SPEC_CHECKED = (
-    "The spec: its seal fits; the mechanism was built anew from its numbers, and fingerprint, certificate and guarantee agree.",
+    "The spec: its seal fits; fingerprint, certificate and guarantee agree with the mechanism, which was built anew.",
 )
 MADE_CHECKED = ("The certificate was computed when the mechanism was built, in this program; no file was read.",)
 BUILT = "The sampler was built: this program can draw the noise that is promised."
@@ -385,8 +384,7 @@ def verification(evidence: Evidence, time: str, contributor: Contributor[Any]) -
     checked = [*(SPEC_CHECKED if evidence.loaded else MADE_CHECKED), BUILT]
     if release is not None:
         checked.append(
-            "The release: its seal fits, the spec has its fingerprint and proves its guarantee, and every number follows from "
-            "the whole numbers in it, which the noise can reach."
+            "The release: its seal and fingerprint fit, the spec proves its guarantee, and the noise can reach every number."
         )
     checked += [_signed(signer, what) for what, signer in signers(evidence) if signer is not None]
     if evidence.ledger is not None:

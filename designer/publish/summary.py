@@ -58,7 +58,7 @@ def _whom(evidence: Evidence, contributor: Contributor[Any]) -> str:
         column, rows = named(evidence.row.entity), counted(bound, "row")
         whom = f"Entities: all rows with one value of {column}, of which at most {rows} of each counted{said}"
     elif word:
-        whom = f'One row of the data, said to be "{word}"; nothing bounds how many rows one has'
+        whom = f'One row, said to be "{word}"; nothing bounds how many rows one has'
     return whom
 
 
@@ -119,7 +119,7 @@ def _gain(evidence: Evidence, contributor: Contributor[Any]) -> Iterator[Headlin
         rare = "" if worst.risk.but_for else least[1].but_for
         answer = f"{shift(least[1].exponent)} on the odds where {least[0]}{rare}; at worst {risk_words(worst.risk)}"
     whose = entity_words(made, evidence.row) or f"When {_farthest(rows, worst.risk) or worst.change}."
-    details = f"{whose} {guess_words(worst.risk)}"
+    details = f"{whose} {guess_words(worst.risk)}".strip()
     yield Headline(question, _capital(answer), details, "budgets", worst.risk.exponent > LARGEST)
 
 
@@ -230,7 +230,7 @@ def _open(evidence: Evidence, contributor: Contributor[Any]) -> Headline:
     own = [point for point in every if point not in ALWAYS]
     points = [_capital(re.split("[:,]", point)[0].rstrip(".")) for point in own[:3]]
     left = len(every) - len(points)
-    points += [f"{counted(left, 'further point')}, listed in the annex"] if left else []
+    points += [f"{counted(left, 'more', 'more')}, in the annex"] if left else []
     question = "What is left to judge?"
     return Headline(question, counted(len(every), "open point"), "", "verification", points=tuple(points))
 

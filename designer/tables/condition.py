@@ -17,7 +17,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.labels import is_missing
 from designer.base.schema import Named, either, keys, list_of, one_of, record, text
-from designer.relations.records.engines import is_among, number_column
+from designer.relations.records.engines import is_among, number_column, require_column
 from designer.relations.records.values import Number, entry, label, python_number
 
 ORDERS: dict[str, Callable[[Any, Any], Any]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -108,8 +108,7 @@ class Condition(Immutable):
 
     def expression(self, table: Any) -> Any:
         """The same as a boolean column of an Ibis table, never missing."""
-        if self.column not in table.columns:
-            raise InvalidProblem(f"records: the table has no column {self.column!r}; rename one.")
+        require_column(table, self.column)
         column = table[self.column]
         column = number_column(column) if self.values and isinstance(self.values[0], int) else column
         kind = column.type()

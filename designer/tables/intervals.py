@@ -81,13 +81,9 @@ def law_of(queries: Sequence[Query]) -> str:
     summed = (query for query in queries if isinstance(query, (Aggregated, Average)))
     given = (getattr(query, "measure", None) for query in summed)
     measures = dict.fromkeys(measure for measure in given if isinstance(measure, Measure))
-    clipped = (
-        f"each interval of {printed(m.column)} is for the sum or the average of amounts clipped to [{m.lower}, {m.upper}], and "
-        f"says nothing of what clipping took away: to know how many records lie outside, ask for a count where the column is "
-        f"below {m.lower} or above {m.upper}"
-        for m in measures
-    )
-    return "; ".join([LAW, *clipped])
+    clipped = ", ".join(f"{printed(m.column)} to [{m.lower}, {m.upper}]" for m in measures)
+    said = "intervals of sums and averages say nothing of what clipping took away; counts of values outside would"
+    return f"{LAW}; amounts clipped: {clipped}; {said}" if clipped else LAW
 
 
 def ends_of_numbers(query: Aggregated, answer: Answer, share: float) -> Ends:

@@ -18,7 +18,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.labels import is_missing, label_of
 from designer.base.schema import PLACE, RATIONAL, RATIONALS, Fragment, Named, either, list_of, noted, of_kind, text
 from designer.limits import LARGEST_GAUSSIAN_VARIANCE, MOST_NAME_CHARACTERS
-from designer.relations.records.engines import distinct_column
+from designer.relations.records.engines import distinct_column, require_column
 from designer.relations.records.values import entry
 from designer.sampling.integer_gaussian import DiscreteGaussian
 from designer.tables.condition import Condition, all_met
@@ -257,8 +257,7 @@ class CountDistinct(Additive):
         return int(isinstance(given, Decimal) or not is_missing(given))
 
     def inputs(self, table: Any) -> list[Any]:
-        if self.of not in table.columns:
-            raise InvalidProblem(f"records: the table has no column {self.of!r}; rename one.")
+        require_column(table, self.of)
         counted, met = distinct_column(table[self.of]), all_met(self.where, table)
         return [counted if met is None else met.ifelse(counted, None)]
 

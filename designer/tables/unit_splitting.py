@@ -64,8 +64,6 @@ class Key(Immutable):
 
     def plain(self, table: Any) -> Any:
         """The column whose texts are the labels, as it is; texts are not to be compared but by their bytes."""
-        if self.column not in table.columns:
-            raise InvalidProblem(f"records: the table has no column {self.column!r}; rename one.")
         require_table_columns(table, [self.column])
         column = label_column(table[self.column])
         if self.prefix is None:

@@ -76,7 +76,10 @@ def test_every_leaf_is_checked_and_designed(
     assert leaves
     for leaf in leaves:
         Path("leaf.toml").write_text(decided_file(leaf))
-        assert main(["check", "records.csv", "leaf.toml"]) == 0, leaf
+        of_reports = columns_of(leaf["values"])  # of own reports there are no records; a report names a group
+        Path("reports.csv").write_text("\n".join(",".join(row) for row in (of_reports, [v[0] for v in of_reports.values()])))
+        held = "reports.csv" if leaf["holder"] == "nobody" else "records.csv"
+        assert main(["check", held, "leaf.toml"]) == 0, leaf
         effort = [] if leaf["holder"] == "nobody" or leaf["asked"] in ("sum", "average") else ["--effort", "quick"]
         assert main(["design", "leaf.toml", *effort]) == 0, leaf
 
@@ -89,6 +92,13 @@ def test_numbers_on_lines_give_the_file_of_these_answers(
     answer(monkeypatch, *lines_for(leaf))
     assert main(["init", "--ask", "-o", "made.toml"]) == 0
     assert Path("made.toml").read_text() == decided_file(leaf)
+
+
+def test_tables_have_a_weight_for_each_number() -> None:
+    leaf = next(leaf for leaf in LEAVES if leaf["asked"] == "tables" and leaf["promise"] == "zcdp")
+    number = sum(map(len, columns_of(leaf["values"]).values()))
+    read = tomllib.loads(decided_file(leaf))
+    assert read["problem"]["weights"] == [1] * number
 
 
 def test_empty_lines_are_the_defaults_and_the_end_says_error_and_guarantee(

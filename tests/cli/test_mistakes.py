@@ -145,6 +145,7 @@ MISTAKES = [
     ("design p.toml -o spec.json", 2, "spec.json exists; name another file, or replace it with --force"),
     ("design p.toml -o none/spec.json", 2, "none is not a folder; create it first"),
     ("design p.toml --seconds -1", 2, "seconds: -1.0 is no limit on the clock; give a number above 0, or leave it out"),
+    ("report spec.json --release r.json", 2, "--release r.json; only pack has this option"),
     ("design p.toml --effort thorogh", 2, "effort: 'thorogh' is unknown; perhaps 'thorough' is meant"),
     ("compare p.toml --plot x.xyz", 2, "'x.xyz' cannot be drawn; end its name in .png, .svg or .pdf"),
     ("release p.toml --histogram counts.csv", 2, "p.toml is a problem file, not a spec or a release (JSON)"),

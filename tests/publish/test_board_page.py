@@ -26,6 +26,7 @@ from designer.files.releases import read_release, release_document, verify_relea
 from designer.problem.domain import Domain
 from designer.publish.content import Evidence, Listing, Picture, Prose, SeenRelease, Sheet
 from designer.publish.contributor import ROWS
+from designer.publish.meanings import NO_LIMIT
 from designer.publish.page import (
     DARK,
     FORMS,
@@ -271,7 +272,7 @@ def test_who_made_it_is_missed_where_no_file_says_so_and_one_time_is_on_the_page
 def test_beyond_what_numbers_tell_no_share_of_right_guesses_is_claimed(budget: float, undrawn: None) -> None:
     made = design(Problem(Workload([[1.0, 0.0]]), metrics.uniform(2, budget)), "laplace").mechanism
     (gain,) = [line for line in board_page(Evidence(made=made, time=NOON)).headlines if "attacker" in line.question]
-    assert gain.alarm == (budget > 20) == ("Nothing that is proven keeps anybody" in gain.details)
+    assert gain.alarm == (budget > 20) == (NO_LIMIT in gain.answer)
     assert ("right in at most" in gain.details) == (budget < 20) and "When one record has any other value" in gain.details
 
 
@@ -283,7 +284,9 @@ def test_what_holds_but_for_rare_outputs_says_so_where_the_worst_has_no_limit(un
     (gain,) = [line for line in page.headlines if "attacker" in line.question]
     assert "at worst no meaningful protection is proven" in gain.answer
     assert "except with a chance of at most 1 in 1,000,000; at worst" in gain.answer
-    assert "whatever the chance that is left out" in html_of(page) and "with a chance of at most delta" not in html_of(page)
+    assert "For the worst change no meaningful protection is proven." in html_of(
+        page
+    ) and "with a chance of at most delta" not in html_of(page)
 
 
 def test_what_is_not_protected_is_told_in_whole_sentences(undrawn: None) -> None:

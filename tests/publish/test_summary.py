@@ -108,7 +108,7 @@ def test_the_word_for_a_person_stands_alone_only_where_the_rows_of_each_are_boun
         (line,) = (line for line in lines if line.question == "About whom?")
         return line.answer
 
-    assert whom() == 'One row of the data, said to be "one patient"; nothing bounds how many rows one has'
+    assert whom() == 'One row, said to be "one patient"; nothing bounds how many rows one has'
     assert first_screen(made)["About whom?"][0] == whom()
     assert whom(entity="who", rows_per_entity=2) == (
         'Entities: all rows with one value of who, of which at most 2 rows of each counted, a row said to be "one patient"'
@@ -148,7 +148,7 @@ def test_every_number_of_a_page_is_of_the_entity_that_the_release_protects(rows:
         assert promised.answer.casefold() == words.casefold() and "entity" in change and change in promised.details
         risk = Risk.of(expense_of(made, rows_per_entity=rows).cost)
         assert gained <= risk.guess and ("entity" in gain.details or "any one who" in gain.details)
-        assert (percent(risk.guess) if risk.exponent <= LARGEST else "Nothing that is proven") in gain.details
+        assert (percent(risk.guess) in gain.details) == (risk.exponent <= LARGEST)
         assert rows == 1 or gained == 0.5 or Risk.of(expense_of(made).cost).guess < gained
         said = [
             *(sections.full_statement(evidence.guarantee), sections.answers(seen)),

@@ -128,10 +128,17 @@ def label_column(column: Any) -> Any:
     return column
 
 
+def require_column(table: Any, name: str) -> None:
+    """Refuse an Ibis table without a column of that name. Which columns it has is for its holder to say."""
+    if name not in table.columns:
+        raise InvalidProblem(f"records: the table has no column {name!r}; correct that name, or rename a column.")
+
+
 def require_table_columns(table: Any, names: Iterable[str]) -> None:
     """Refuse columns of an Ibis table whose type, which is public, has no labels: bytes may be numbers of a type that a file
     cannot hold (128-bit whole numbers of polars in Parquet), and a moment of a time zone is the day that a session says."""
     for name in names:
+        require_column(table, name)
         kind = table[name].type()
         moment = kind.is_timestamp() and kind.timezone is None
         if not (kind.is_string() or kind.is_numeric() or kind.is_boolean() or kind.is_date() or moment):

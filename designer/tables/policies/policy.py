@@ -17,7 +17,7 @@ from designer.base.checks import Declared, rational, shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import as_data
 from designer.limits import LARGEST_POLICY_EXPONENT
-from designer.relations.records.engines import number_column
+from designer.relations.records.engines import number_column, require_column
 from designer.relations.records.values import entry, python_number
 
 Unit = Literal["zcdp", "pure"]
@@ -210,8 +210,7 @@ def measure(table: Any, attribute: str) -> Any:
 def numeric(table: Any, attribute: str) -> Any:
     """A column of numbers of an Ibis table, or of texts that spell some; InvalidProblem, by the schema alone, where there is
     none of that name."""
-    if attribute not in table.columns:
-        raise InvalidProblem(f"records: the table has no column {attribute!r}; rename one.")
+    require_column(table, attribute)
     kind = table[attribute].type()
     if not (kind.is_integer() or kind.is_floating() or kind.is_decimal() or kind.is_string()):
         raise InvalidProblem(f"records: column {attribute!r} is of type {kind}; a measure is a column of numbers.")
