@@ -57,7 +57,7 @@ from designer.files.signatures import SigningKey, sign_file
 from designer.files.table_files import TableOptions, negative_words, write_tables
 from designer.files.table_writers import FORMATS
 from designer.mechanism.caution_lines import cautions
-from designer.mechanism.derived import DERIVED, ChangesSince, DerivedTable, Ratios
+from designer.mechanism.derived import DERIVED, SAME_RELEASE, ChangesSince, DerivedTable, Ratios
 from designer.problem.histogram import REFUSE, Counts, Unlisted
 from designer.problem.reading import UNSAID, Reading
 from designer.problem.relation import RECORDS_PUBLIC
@@ -168,6 +168,8 @@ def _all_derived(options: argparse.Namespace, mechanism: FrozenMechanism) -> lis
         from designer.files.spec import load, read_signed
 
         spec, (document, _) = options.earlier_spec, read_signed(path, None)
+        if document.get("seal") == read_signed(options.release, None)[0].get("seal"):
+            raise InvalidProblem(SAME_RELEASE)
         earlier = load(spec, allow_vacuous=options.allow_vacuous) if spec else mechanism
         before = read_release(earlier, document, allow_vacuous=options.allow_vacuous)
         since = (document.get("ledger") or {}).get("period", earlier.about.period if spec else "")

@@ -309,9 +309,9 @@ SYMMETRIC = (
     LaplaceTradeoff.schema,
     PiecewiseLinear.schema,
     Group.schema,
-    ResponseMixture.schema,
 )
 TRADEOFFS = Named("tradeoff", either(*SYMMETRIC))
+SHAPES = Named("shape", either(*SYMMETRIC, ResponseMixture.schema))  # of one release, as its expense keeps it
 SUBSAMPLED = of_kind("tradeoff", Subsampled.kind, {"base": TRADEOFFS, "rate": RATIONAL}, "Poisson sampling before it.")
 
 

@@ -115,6 +115,10 @@ class ResponseMixture(Tradeoff):
     def delta_ball(self, slope: arb) -> arb:
         return largest_gap(self.kinks(), slope)
 
+    def fixed_point(self) -> arb:
+        """Where beta is symmetric, its tangent of slope -1 touches at beta(c) = c."""
+        return (1 - self.delta_ball(rational_ball(Fraction(1)))) / 2
+
     piecewise = True
 
     def largest_loss(self) -> Fraction:

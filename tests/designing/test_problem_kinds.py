@@ -170,7 +170,7 @@ def test_what_is_no_problem_and_what_a_kind_does_not_take_is_refused() -> None:
     for call in (
         lambda: design(tables, "laplace"),
         lambda: design(tables, seconds=3),
-        lambda: design(tables, solver="SCS"),
+        lambda: design(tables, solver="none"),
         lambda: design(PROBLEMS["SelectionProblem"], targets=Targets(standard_error=1.0)),
         lambda: design(PROBLEMS["SyntheticProblem"], rounds=3),
         lambda: compare(tables, []),

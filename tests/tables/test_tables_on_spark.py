@@ -20,6 +20,7 @@ from designer.relations.records.row_unit import RowUnit
 from designer.tables import Condition, Count, CountDistinct, Groups, Key, Measure, Quantile, Sum, UnitSplitting
 from designer.tables.aggregates import cell_counts
 from designer.tables.scans import level_numbers, numbers
+from tests.oracles import spark_session
 from tests.oracles.records_tables import AWKWARD, columns, firms, on_duckdb
 from tests.oracles.spark_session import as_table
 from tests.oracles.spelled_values import HELD, misread
@@ -27,6 +28,7 @@ from tests.oracles.table_plans import COUNTY, LARGE, NATION, PAY, STATES, everyt
 from tests.tables.test_table_collations import TEXTS
 
 ibis = pytest.importorskip("ibis")
+spark = spark_session.spark  # a fixture
 pyspark = pytest.importorskip("pyspark")
 pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs a Java runtime"),

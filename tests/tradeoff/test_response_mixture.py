@@ -39,6 +39,11 @@ def test_delta_and_errors_are_those_of_the_pair_written_out() -> None:
     assert EXAMPLE.power(alphas) == pytest.approx(1 - betas, abs=1e-12)
 
 
+def test_the_fixed_point_is_one() -> None:
+    c = float(EXAMPLE.fixed_point())
+    assert float(EXAMPLE.type_two(c)) == pytest.approx(c, abs=1e-12)
+
+
 def test_one_size_is_a_pure_promise_and_plain_data_come_back() -> None:
     assert ResponseMixture(1, (0, 1)).delta_at(0.25) == EpsilonDelta(1).delta_at(0.25)
     assert tradeoff_from_spec(EXAMPLE.to_spec()) == EXAMPLE

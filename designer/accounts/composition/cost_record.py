@@ -30,7 +30,7 @@ from designer.problem.relation import Relation
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.metrics.presence import AddRemove, AppearOrChange, Presence
 from designer.relations.row_groups import RowGroups
-from designer.tradeoff.comparison import TRADEOFFS, tradeoff_from_spec
+from designer.tradeoff.comparison import SHAPES, tradeoff_from_spec
 from designer.tradeoff.costs import Cost, TotalCost
 from designer.tradeoff.functions import Tradeoff
 from solvers.exact.rational import root_above
@@ -97,7 +97,7 @@ class Expense(Immutable):
                 "rho": or_null(RATIONAL),
                 "delta": or_null(RATIONAL),
                 "mu_squared": or_null(RATIONAL),
-                "shapes": list_of(TRADEOFFS, least=0),
+                "shapes": list_of(SHAPES, least=0),
                 "unprotected": list_of(text(), least=0),
             },
             note="What one release costs at most; fractions as texts.",
