@@ -92,7 +92,7 @@ CASES = [
     Dirty("empty.sav", text(""), "empty.sav: cannot be read: .* save it again"),
     Dirty("renamed.sav", text(CSV), "renamed.sav: cannot be read: .* of another type than its name says"),
     Dirty(
-        "texts.sav", lambda path: pyreadstat.write_sav(FRAME.assign(pay=["a", "b", "3"]), path), "pay: .* read.*: 2; the first"
+        "texts.sav", lambda path: pyreadstat.write_sav(FRAME.assign(pay=["a", "b", "3"]), path), "pay: 2 .* read, .*; the first"
     ),
     Dirty("password.xlsx", protected_by_password, "password.xlsx: is protected by a password; save it without one"),
     Dirty("sheet.xlsx", sheet(["emp", "pay"]), "no sheet 'People'; it has .'Data'.; correct", '[records]\nsheet = "People"\n'),
@@ -105,23 +105,23 @@ CASES = [
     Dirty("commas.csv", text("emp,pay\n1,10,5\n2,1\n"), "1 record with more fields than .* first is record 1", release="made"),
     Dirty("delimiter.csv", text("emp;pay\n1;2\n"), "delimiter.csv: its first line is separated by ';', not by ','"),
     Dirty("blanks.csv", text('emp,pay\n"1 ",10.5\n'), "'1 ' .listed: '1'; blanks", release="spent"),
-    Dirty("code.csv", text("emp,pay\n1,1\n7,1\n"), "emp: rows in none of the listed groups: 1\n +'7': 1", release="spent"),
+    Dirty("code.csv", text("emp,pay\n1,1\n7,1\n"), "emp: 1 rows in none of the listed groups\n +'7': 1", release="spent"),
     Dirty("twice.csv", text("emp,pay,Pay\n1,2,3\n"), "twice.csv, line 1: .* columns 2 and 3 are both 'Pay'; rename one"),
     Dirty("column.csv", text("emp,income\n1,2\n"), r"column.csv: has no column 'pay'; it has \['emp', 'income'\]; correct"),
     Dirty(
         "words.csv",
         text("emp,pay\n1,ten\n"),
-        "pay: numbers that cannot be read, .*; the first is record 1\n +'ten'",
+        "pay: 1 numbers that cannot be read, .*; the first is record 1\n +'ten'",
         release="spent",
     ),
-    Dirty("empty.csv", text(""), "empty.csv, line 1: .* there is none; write the names of the columns first"),
+    Dirty("empty.csv", text(""), "empty.csv: is empty, or its first line is; write the names of its columns"),
     Dirty("header.csv", text("emp,pay\n"), "there is no record; a release would hold noise alone", release="made"),
-    Dirty("wide.csv", text(CSV, "utf-16"), "wide.csv, line 1: .* save the file as UTF-8"),
+    Dirty("wide.csv", text(CSV, "utf-16"), "wide.csv: is a text in UTF-16; save it as UTF-8"),
     Dirty("latin.csv", text("emp,pay\nß,1\n", "latin-1"), "bytes that are not UTF-8: save the file as UTF-8", release="spent"),
     Dirty(
         "quote.csv",
         text('emp,pay\n1,"2\n2,3\n'),
-        "pay: numbers that cannot be read, .*; the first is record 1",
+        "pay: 1 numbers that cannot be read, .*; the first is record 1",
         release="spent",
     ),
     Dirty("absent.sav", lambda path: None, "absent.sav: no such file; give a file of records"),
