@@ -23,6 +23,8 @@ LONGEST_ABOUT = {"title": 200, "data": 1000, "period": 200, "publisher": 200, "c
 MOST_UNIT_CHARACTERS = 80  # characters of a unit of measurement, which stands beside numbers in tables
 MOST_QUERY_NAME_CHARACTERS = 1000  # characters of the name of a query that a unit is stated for
 MOST_STATED_UNITS = 10_000  # queries that units are stated for one by one; "all" states one for the rest
+MOST_DERIVED_ROWS = 1000  # rows of a table of ratios, each with an interval from draws of the noise: 10 ms each
+MOST_COMBINED_COLUMNS = 12  # columns of a file that are added up or multiplied for one
 MOST_TYPED = 1000  # combinations of values typed at a prompt, which a template writes out; more belong in a table
 LARGEST_NUMBER = Fraction(2) ** 1000  # a number that is given: its square root, and what is a little larger, are floats
 MOST_DENOMINATOR_DIGITS = 400  # digits of a denominator; specs hold no longer ones
@@ -66,6 +68,7 @@ MOST_FACET_ENTRIES = 2**27  # entries of the facets of all bundles, written out:
 MOST_COMPARED_PAIRS = 1e12  # pairs compared for the largest ratio, 5 x 10^7 a second: some hours
 MOST_AGREEING_CELLS = 20_000  # cells of tables that are made to agree, all unknowns of one quadratic program
 LARGEST_GROUP = 100  # records of a group under (epsilon, delta), delta > 0: corners take 4 s, growing with the cube
+MOST_LOSSES = 4097  # sizes of a loss of one mechanism, all of which enter every composition
 LARGEST_PURE_GROUP = 4096  # records of a group under pure epsilon, whose corners are known: a second for a thousand
 
 # Designs

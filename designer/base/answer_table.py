@@ -32,6 +32,7 @@ from designer.base.frames import frame_of
 Scalar = str | int | float
 ULP = 2.0**-51  # of an answer, as a float: ends of intervals move outwards by this
 LEVEL = 0.95
+RELEASED = "The released answer, with noise; unbiased, unless `dp-designer show` of the spec says BIASED."
 
 
 class ConfidenceLimits(NamedTuple):
@@ -87,7 +88,7 @@ class AnswerTable:
     name: the query of a plan, the attributes of a marginal, "answers". columns: names of the category columns; ("query",) for
     plain answers. keys: (G,) one tuple for each answer, as long as columns. answers, standard_errors: (G,), in the units of
     the query; None where no standard error follows from the law. error_words: what they are where they are not computed, in a
-    sentence; empty where they are. limits: intervals of all answers of the release, of which
+    sentence; empty where they are. meaning: what the answers are. limits: intervals of all answers of the release, of which
     those of this table begin at place `first`.
     """
 
@@ -97,6 +98,7 @@ class AnswerTable:
     answers: Floats
     standard_errors: Floats | None
     error_words: str = field(default="", kw_only=True)
+    meaning: str = field(default=RELEASED, kw_only=True)
     limits: Limiting = field(default=_unknown, repr=False, kw_only=True)  # of all answers of the release
     first: int = field(default=0, repr=False, kw_only=True)
 
@@ -116,7 +118,7 @@ class AnswerTable:
             raise InvalidProblem(f"simultaneous: {shown(simultaneous)} is neither True nor False.", value=simultaneous)
         found = self.limits(level, simultaneous)
         own = slice(self.first, self.first + len(self.answers))
-        if np.isnan(found.lower[own] + found.upper[own]).any():
+        if (np.isnan(found.lower[own]) | np.isnan(found.upper[own])).any():
             raise InvalidProblem(f"intervals: {found.missing or 'some answer is no number.'}")
         return Intervals(found.lower[own], found.upper[own], level, simultaneous, found.law)
 
@@ -196,15 +198,16 @@ def answer_lines(
     level: float = LEVEL,
     simultaneous: bool = False,
     label: Callable[[str, str], str] = lambda column, code: "",
+    head: str = "Noisy answers, with the standard error of their noise",
 ) -> list[str]:
-    """Every answer with the standard error of its noise and its interval, and by which law.
+    """Every answer with the standard error of its noise and its interval, and by which law, below a line of what they are.
 
     unit: of a query, by its name; empty where none is known. rows: how many answers are listed at most; None for all of them.
     level, simultaneous: of the intervals. label: of a code of a column, shown behind it; empty where it has none.
     """
     known = [_intervals(table, level, simultaneous) for table in tables]
     claim = f"; {_claim(level, simultaneous)}" if any(found is not None for found, _ in known) else ""
-    lines = [f"Noisy answers, with the standard error of their noise{claim}"]
+    lines = [f"{head}{claim}"]
     left = sum(len(table.keys) for table in tables) if rows is None else rows
     for table, found in zip(tables, known, strict=True):
         if left > 0:
@@ -271,8 +274,10 @@ def _columns_of(table: AnswerTable, rows: int, label: Callable[[str, str], str],
     columns = [
         Column(" x ".join(map(printed, table.columns)), tuple(names), number=False),
         Column("answer", tuple(_fixed(a, p) for a, p in zip(table.answers.tolist(), places, strict=False))),
-        Column("standard error", tuple(EXACT if e == 0 else "-" if np.isnan(e) else at_most(e) for e in errors.tolist())),
     ]
+    if table.standard_errors is not None or found is None:
+        cells = tuple(EXACT if e == 0 else "-" if np.isnan(e) else at_most(e) for e in errors.tolist())
+        columns.append(Column("standard error", cells))
     if found is not None:
         ends = zip(found.lower.tolist(), found.upper.tolist(), places, strict=False)
         cells = tuple(f"{_down(low, p)} to {_up(high, p)}" for low, high, p in ends)
@@ -411,7 +416,7 @@ def numbers_of(table: AnswerTable, level: float = LEVEL) -> NamedColumns:
     columns: dict[str, Any] = {name: _values(table.keys, k) for k, name in enumerate(free)}
     columns["answer"] = table.answers
     meanings = {name: f"Category {own!r}." for name, own in zip(free, table.columns, strict=True)}
-    meanings["answer"] = "The released answer, with noise; unbiased, unless `dp-designer show` of the spec says BIASED."
+    meanings["answer"] = table.meaning
     missing: dict[str, str] = {}
     if table.standard_errors is None:
         missing["standard_error"] = "No standard error follows from the law of the noise."

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import cached_property, singledispatch
@@ -271,6 +271,13 @@ def warning(mechanism: FrozenMechanism) -> tuple[str, ...]:
 @singledispatch
 def named_answers(mechanism: FrozenMechanism) -> tuple[str, ...] | None:
     """The names of all answers, which units are stated for; None where they are not all written out."""
+    return None
+
+
+@singledispatch
+def answer_layout(mechanism: FrozenMechanism) -> Sequence[AnswerTable] | None:
+    """The tables of its releases, in the order in which `noise_in_answers` draws, with 0 for each answer; None where the groups
+    are not known before, or where no noise is drawn."""
     return None
 
 

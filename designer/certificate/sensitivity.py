@@ -212,11 +212,12 @@ class SensitivitySet:
         """
         return Pairs(left, right, self.points[left] - self.points[right], budgets)
 
-    def all_pairs(self, limit: int = 5_000_000) -> Pairs:
-        """Every pair with u != 0 and finite budget, written out; refused above `limit` pairs."""
+    def all_pairs(self, limit: int = 5_000_000, *, implied: bool = False) -> Pairs:
+        """Every pair with u != 0 and finite budget, written out; refused above `limit` pairs. implied: also those whose budgets
+        follow from others."""
         found: list[tuple[Indices, Indices, Floats]] = []
         total = 0
-        for block in self.relation.blocks():
+        for block in self.relation.every_pair() if implied else self.relation.blocks():
             where = np.nonzero(np.isfinite(block.budgets))
             left, right = block.left[where[0]], block.right[where[-1]]
             moved = (self.points[left] != self.points[right]).any(axis=1)

@@ -11,20 +11,21 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from designer.accounts.composition.privacy_in_words import entity_words, privacy_line
-from designer.base.answer_table import LEVEL, ROWS, answer_lines, interval_data
-from designer.base.checks import probability
-from designer.base.display import printed
+from designer.base.answer_table import LEVEL, ROWS, answer_lines, interval_data, numbers_of
+from designer.base.checks import probability, shown
+from designer.base.display import counted, printed
 from designer.base.errors import CannotWrite, InvalidProblem, Refusal, hides_data_in_errors
 from designer.base.json_text import readable_text, signature_path
 from designer.base.output import checked_folder, names_folder, write_whole
 from designer.base.published_margins import PublishedSums
+from designer.base.schema import list_of, record
 from designer.certificate import frozen as facts
 from designer.certificate.frozen import FrozenMechanism, Released
 from designer.certificate.guarantee import Guarantee
@@ -56,6 +57,7 @@ from designer.files.signatures import SigningKey, sign_file
 from designer.files.table_files import TableOptions, negative_words, write_tables
 from designer.files.table_writers import FORMATS
 from designer.mechanism.caution_lines import cautions
+from designer.mechanism.derived import DERIVED, ChangesSince, DerivedTable, Ratios
 from designer.problem.histogram import REFUSE, Counts, Unlisted
 from designer.problem.reading import UNSAID, Reading
 from designer.problem.relation import RECORDS_PUBLIC
@@ -71,7 +73,7 @@ if TYPE_CHECKING:
 
 
 TRIES = 100  # names for a release whose tables were not written
-OPTIONS = {"kind": "--format"} | {name: f"--{name}" for name in ("level", "digits", "consistent", "published")}
+OPTIONS = {"kind": "--format"} | {name: f"--{name}" for name in ("level", "digits", "consistent", "published", "derived")}
 
 
 def add_tables(made: argparse.ArgumentParser) -> None:
@@ -81,6 +83,9 @@ def add_tables(made: argparse.ArgumentParser) -> None:
     made.add_argument("--force", action="store_true", help="replace a folder that this program wrote")
     together = "print intervals that hold all answers without noise at once; tables that are written have both kinds"
     made.add_argument("--together", action="store_true", help=together)
+    since = "an earlier release: also tables of changes since then, with intervals"
+    made.add_argument("--earlier", type=Path, metavar="RELEASE", help=since)
+    made.add_argument("--earlier-spec", type=Path, metavar="SPEC", help="the spec of the earlier release, where it is another")
     made.set_defaults(run=_tables, folder=False)
     add_table_options(made)
 
@@ -118,6 +123,8 @@ def add_table_options(made: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="margins that the release does not hold: categories and value (CSV, Parquet)",
     )
+    ratios = "also tables of ratios and shares, with intervals: a problem file, or another TOML file, with [[derived]]"
+    made.add_argument("--derived", type=Path, metavar="FILE", help=ratios)
 
 
 class _Output(argparse.Action):
@@ -132,12 +139,40 @@ def asked_tables(options: argparse.Namespace, mechanism: FrozenMechanism, inputs
     if not options.folder:
         _require_folder(options, list(OPTIONS))
         return None
-    checked_folder(options.output, inputs=[*inputs, *_published_file(options)], replace=options.force)
+    checked_folder(options.output, inputs=[*inputs, *_further_files(options)], replace=options.force)
     published = PublishedSums.of(read_table(options.published)) if options.published else None
     level = LEVEL if options.level is None else options.level
-    made = TableOptions(options.kind or "csv", level, options.consistent, published, options.digits)
+    derived = _all_derived(options, mechanism)
+    made = TableOptions(options.kind or "csv", level, options.consistent, published, options.digits, derived=derived)
     made.require(mechanism)
     return made
+
+
+def derived_of(path: Path, mechanism: FrozenMechanism) -> list[Ratios]:
+    """The tables of ratios that a TOML file asks for; refused where it asks for none, or for answers that there are not."""
+    from designer.problem_file.forms import require_form
+    from designer.problem_file.sections import toml_of
+
+    asked = {"derived": toml_of(path).get("derived", [])}
+    require_form(path, record({"derived": list_of(DERIVED)}), asked)
+    names = [own["name"] for own in asked["derived"]]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InvalidProblem(f"{path}: two tables of [[derived]] are named {shown(twice[0])}; rename one.")
+    return [Ratios.of(mechanism, own) for own in asked["derived"]]
+
+
+def _all_derived(options: argparse.Namespace, mechanism: FrozenMechanism) -> list[DerivedTable]:
+    """Ratios that a file asks for, and changes since an earlier release, made by this spec or another one."""
+    found: list[DerivedTable] = list(derived_of(options.derived, mechanism)) if options.derived else []
+    if path := getattr(options, "earlier", None):
+        from designer.files.spec import load, read_signed
+
+        spec, (document, _) = options.earlier_spec, read_signed(path, None)
+        earlier = load(spec, allow_vacuous=options.allow_vacuous) if spec else mechanism
+        before = read_release(earlier, document, allow_vacuous=options.allow_vacuous)
+        since = (document.get("ledger") or {}).get("period", earlier.about.period if spec else "")
+        found += ChangesSince.of(mechanism, earlier, before, since)
+    return found
 
 
 def _require_folder(options: argparse.Namespace, names: Sequence[str]) -> None:
@@ -166,7 +201,7 @@ def save_tables(
     except (Refusal, MemoryError, OSError, KeyboardInterrupt) as error:
         raise _kept(options, document, error) from None
     signed = [] if key is None else [f"Signed with the key {key.public.fingerprint}."]
-    return [*_written_lines(options, released), *signed]
+    return [*_written_lines(options, released, asked), *signed]
 
 
 def _kept(options: argparse.Namespace, document: Mapping[str, Any], error: BaseException) -> Exception:
@@ -183,15 +218,16 @@ def _kept(options: argparse.Namespace, document: Mapping[str, Any], error: BaseE
     return kind(f"{why} Neither the tables nor the release were written; what was spent is spent.")
 
 
-def _written_lines(options: argparse.Namespace, released: Released) -> list[str]:
+def _written_lines(options: argparse.Namespace, released: Released, asked: TableOptions) -> list[str]:
     tables = released.answer_tables()
-    answers = sum(len(table.answers) for table in tables)
-    counted = f"{len(tables)} table{'' if len(tables) == 1 else 's'}, {answers:,} answer{'' if answers == 1 else 's'}"
-    return [f"Written to {printed(options.output)}/: {counted}, the release, and what every column is (README.md)."]
+    said = f"{counted(len(tables), 'table')}, {counted(sum(len(table.answers) for table in tables), 'answer')}"
+    said += f", {counted(len(asked.derived), 'table')} of ratios or changes" if asked.derived else ""
+    return [f"Written to {printed(options.output)}/: {said}, the release, and what every column is (README.md)."]
 
 
-def _published_file(options: argparse.Namespace) -> list[Path]:
-    return [options.published] if options.published else []
+def _further_files(options: argparse.Namespace) -> list[Path]:
+    given = (options.published, options.derived, getattr(options, "earlier", None), getattr(options, "earlier_spec", None))
+    return [path for path in given if path]
 
 
 def _tables(options: argparse.Namespace) -> tuple[str, Any]:
@@ -200,17 +236,30 @@ def _tables(options: argparse.Namespace) -> tuple[str, Any]:
 
 def _printed(options: argparse.Namespace) -> tuple[str, Any]:
     """The answers with their intervals, for people and for machines."""
-    _require_folder(options, [name for name in OPTIONS if name != "level"])
+    _require_folder(options, [name for name in OPTIONS if name not in ("level", "derived")])
     level = LEVEL if options.level is None else probability(options.level, "--level")
     mechanism = loaded(options)
     document, _ = release_and_signer(options)
     released = read_release(mechanism, document, allow_vacuous=options.allow_vacuous)
     tables = released.answer_tables()
+    ratios = _all_derived(options, mechanism)
+    made = [own.table(mechanism, released) for own in ratios]
     if options.json:
-        return "", {"fingerprint": released.fingerprint, "intervals": interval_data(tables, level)}
+        named = {table.name: numbers_of(table, level).columns for table in made}
+        derived = {table: {name: _finite(own) for name, own in columns.items()} for table, columns in named.items()}
+        return "", {"fingerprint": released.fingerprint, "intervals": interval_data(tables, level), "derived": derived}
     about = mechanism.about
     lines = answer_lines(tables, about.unit, level=level, simultaneous=options.together, label=about.records.label)
+    if made:
+        units = {own.name: own.unit for own in ratios}
+        words = "Computed from these answers"
+        lines += ["", *answer_lines(made, lambda name: units[name], level=level, label=about.records.label, head=words)]
     return "\n".join(lines), None
+
+
+def _finite(column: Any) -> list[Any]:
+    """A column as plain data, null for a number that is open or none."""
+    return [None if isinstance(x, float) and not np.isfinite(x) else x for x in np.asarray(column).tolist()]
 
 
 def _written(options: argparse.Namespace) -> tuple[str, Any]:
@@ -233,7 +282,7 @@ def _written(options: argparse.Namespace) -> tuple[str, Any]:
         return [write_whole(signature_path(release), signature.read_bytes()).name]
 
     write_tables(mechanism, released, document, options.output, asked, extra=extra, inputs=inputs, replace=options.force)
-    return "\n".join(_written_lines(options, released)), {"path": str(options.output)}
+    return "\n".join(_written_lines(options, released, asked)), {"path": str(options.output)}
 
 
 FLAG = "--counted-by"
@@ -471,7 +520,7 @@ def _promised(options: argparse.Namespace, mechanism: FrozenMechanism, released:
 
 def _releasing(mechanism: FrozenMechanism, options: argparse.Namespace) -> tuple[Callable[[], object], Callable[[], Released]]:
     """A look at the names of columns of the file that the spec needs, records or counts, and the release from it; refused here
-    where the options do not fit. No file of data is opened here."""
+    where the options do not fit. No file of data is opened here, but a CSV file in which what is no number is refused."""
     from designer.relations.records.csv_rows import Marks
 
     if options.counted_by is not None:
@@ -483,10 +532,16 @@ def _releasing(mechanism: FrozenMechanism, options: argparse.Namespace) -> tuple
             options.histogram, lambda: mechanism.release(Counts(read_histogram(*given)))
         )
     numbers, whole = getattr(mechanism, "numbers", ()), getattr(mechanism, "counted_keys", ())
-    return (
-        lambda: require_openable(options.table, numbers, whole=whole, delimiter=options.delimiter),
-        lambda: _released_from_records(mechanism, options),
-    )
+    options_of_csv = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
+    opened = cache(partial(open_table, options.table, numbers, whole=whole, unlisted=_rule_of(mechanism), **options_of_csv))
+    if numbers and _rule_of(mechanism) == REFUSE and options.table.suffix == ".csv":
+        opened()  # a text that is no number is refused before anything is reserved, as in the other types of files
+
+    def release() -> Released:
+        released: Released = mechanism.release(opened(), entity=options.entity, rows_per_entity=options.rows_per_entity)
+        return released
+
+    return lambda: require_openable(options.table, numbers, whole=whole, delimiter=options.delimiter), release
 
 
 def _require_data(options: argparse.Namespace, mechanism: FrozenMechanism) -> None:
@@ -534,14 +589,6 @@ def _require_rows_of_records(path: Path, options: argparse.Namespace, mechanism:
             f"--table: {printed(path)} has names of columns and no record, and the number of records is public; give the "
             "records. Nothing was released."
         )
-
-
-def _released_from_records(mechanism: FrozenMechanism, options: argparse.Namespace) -> Released:
-    marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
-    numbers, whole = getattr(mechanism, "numbers", ()), getattr(mechanism, "counted_keys", ())
-    table = open_table(options.table, numbers, whole=whole, unlisted=_rule_of(mechanism), **marks)
-    released: Released = mechanism.release(table, entity=options.entity, rows_per_entity=options.rows_per_entity)
-    return released
 
 
 def _sample(options: argparse.Namespace) -> tuple[str, Any]:

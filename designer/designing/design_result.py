@@ -47,6 +47,15 @@ class Designed(Displayed, Generic[P, F]):
         return certificate
 
     @property
+    def program(self) -> Any:
+        """The convex program that states it, or a part of it, with this answer in its variables; built when it is asked for.
+
+        `print` shows it, `program.cvxpy_problem()` is whole. `DesignFailed` where no program states the family, with
+        how its numbers are found.
+        """
+        return at_address("designer.programs.search:program_of")(self)
+
+    @property
     def optimality(self) -> Optimality | None:
         """Value, lower bound and gap of the design objective; None where nothing is claimed, as by baselines."""
         return self.mechanism.optimality

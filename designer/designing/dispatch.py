@@ -372,7 +372,11 @@ def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mec
     start = time.perf_counter()
     if not chosen.counted:
         spend(estimated(chosen, options, Sizes(problem)))
-    mechanism = _of_the_family(chosen, problem, as_design_failure(chosen, lambda: build_for_notion(chosen, problem, options)))
+
+    def own(asked: Problem) -> Mechanism:
+        return chosen.build(asked, **options)
+
+    mechanism = _of_the_family(chosen, problem, as_design_failure(chosen, lambda: build_for_notion(chosen, problem, own)))
     seconds = time.perf_counter() - start
     provenance = {
         "software": f"dp-designer {VERSION}",
@@ -434,15 +438,13 @@ def _require_settings(solver: str, settings: object) -> None:
         raise InvalidProblem("solver_options: belong to a solver of CVXPY; name it as solver.")
 
 
-def designed_by(
-    solver: str, family: Family, problem: Problem, settings: Settings, options: Settings
-) -> Design[AdditiveMechanism]:
+def designed_by(solver: str, family: Family, problem: Problem, settings: Settings, options: Settings) -> Design[Mechanism]:
     """The design of a family whose program a solver of CVXPY solves."""
     if family.program is None:
         stated = [known.name for known in chosen_families() if known.program]
         raise InvalidProblem(
-            f"solver: {shown(solver)} is named, but no program states family {family.name!r}; leave solver out, or use one of "
-            f"{stated}.",
+            f"solver: {shown(solver)} is named, but no program states family {family.name!r} as a whole. "
+            f"{family.search and f'{family.search} '}Leave solver out, or use one of {stated}.",
             value=solver,
         )
     if options:
@@ -450,9 +452,16 @@ def designed_by(
             f"options: {shown(sorted(options))} are of the family's own solver; leave them out beside solver = "
             f"{shown(solver)}, whose options are solver_options."
         )
-    program = at_address(family.program)
-    made = as_design_failure(family, lambda: program(problem).design(solver, **settings))
-    return replace(made, mechanism=made.mechanism.annotated({**made.mechanism.provenance, "family": family.title}))
+    program, start = at_address(family.program), time.perf_counter()
+
+    def solved(asked: Problem) -> Mechanism:
+        found: Mechanism = program(asked).design(solver, **settings).mechanism
+        return found
+
+    mechanism = as_design_failure(family, lambda: build_for_notion(family, problem, solved))
+    made = Design(problem, mechanism, time.perf_counter() - start)
+    notes = {**mechanism.provenance, "family": family.title, "repaired_loss": made.loss}
+    return replace(made, mechanism=mechanism.annotated(notes))
 
 
 def as_design_failure(family: Family, make: Callable[[], T]) -> T:

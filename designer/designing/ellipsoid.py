@@ -358,6 +358,7 @@ DIAGONAL_GAUSSIAN = Family(
     "independent Gaussian noise, optimal scales",
     "zcdp",
     diagonal_gaussian,
+    program="designer.programs:diagonal_gaussian",
     scans_little=True,
     described=True,
     within="gaussian",

@@ -41,6 +41,8 @@ class Family:
     build: takes the problem and, by name, options; returns a certified mechanism or raises `DesignFailed`. An option is one
     parameter, `Annotated` with its type and the sentence about it: problem files, their schema and the reference read it there.
     program: the address `module:name` of the program of CVXPY that states it, so that `solver` may be named; None without one.
+    part: the address of a program that states what it rests on, or a part of it, and designs nothing; None without one.
+    search: what is searched, or computed, beside a program or without one, as a sentence; "" where one program is all of it.
     described: takes queries that are not written out (`designer.certificate.implicit_rows`); where queries are such, "auto" and
     `compare` leave out all others. scans_little: needs few scans of the pairs, so that "auto" starts it on any size.
     on_request: serves another end than least loss, so "auto" leaves it out. invariants_only: serves or compares relations
@@ -73,6 +75,8 @@ class Family:
     where: Callable[[Problem], bool] | None = None
     with_delta: bool = True
     program: str | None = None
+    part: str | None = None
+    search: str = ""
     biased: bool = False
     fractions: bool = False
     choices: tuple[Mapping[str, Any], ...] = ({},)
@@ -134,6 +138,12 @@ class Family:
         """The problem that its noise is for: the pure twin, where the family has none for the weaker promise itself."""
         own = self.notion == problem.notion or (problem.notion == "approximate" and self.with_delta)
         return problem if own or self.notion != "pure" else pure_twin(problem)
+
+    def stated(self) -> str:
+        """The address of the program that states it, or a part of it; `DesignFailed` where none does, with what it is."""
+        if address := self.program or self.part:
+            return address
+        raise DesignFailed(f"program: no program states {self.name!r}: {self.search or 'its numbers are a closed form.'}")
 
     def options(self) -> list[str]:
         """The names of the builder's options."""
@@ -198,22 +208,34 @@ FALLOFFS: dict[str, tuple[Falloff, Falloff]] = {
 }
 
 
-def build_for_notion(family: Family, problem: Problem, options: Mapping[str, Any]) -> Mechanism:
-    """The family's mechanism for a problem of its own notion, or of "approximate"."""
+def in_own_notion(family: Family, problem: Problem) -> Problem:
+    """The problem that a family, or its program, is handed: of its own notion, with the lengths that (b, delta) allows in the
+    place of the budgets."""
+    aimed = family.aimed(problem)
+    if aimed.notion != "approximate":
+        return aimed
+    relation = with_lengths(aimed.relation, FALLOFFS[family.notion][1], aimed.delta)
+    return replace(aimed, relation=relation, notion=family.notion, delta=None)
+
+
+def build_for_notion(family: Family, problem: Problem, build: Callable[[Problem], Mechanism]) -> Mechanism:
+    """The family's mechanism for a problem of its own notion, or of "approximate".
+
+    build: from a problem of the family's notion to its mechanism.
+    """
     if problem.notion != "approximate":
-        return family.build(problem, **options)
+        return build(problem)
     own, falloff = FALLOFFS[family.notion]
-    relation = with_lengths(problem.relation, falloff, problem.delta)
-    inner = replace(problem, relation=relation, notion=family.notion, delta=None)
+    inner = in_own_notion(family, problem)
     with with_incumbent(inner, reached_by_others(problem)):
-        made = family.build(inner, **options)
+        made = build(inner)
     if not isinstance(made, AdditiveMechanism) or made.falloff != own:
         raise DesignFailed(
             f"family: no delta is proven for the noise of {family.name!r}, which has no {own} fall-off on a grid; use a family "
             "such as 'gaussian' or 'laplace'."
         )
     frozen = replace(made, relation=problem.relation, falloff=falloff, delta=problem.delta, optimality=None)
-    return frozen.annotated(made.provenance, _claim(problem, frozen, made.optimality, relation))
+    return frozen.annotated(made.provenance, _claim(problem, frozen, made.optimality, inner.relation))
 
 
 def _claim(problem: Problem, made: AdditiveMechanism, claim: Optimality | None, relation: Relation) -> Optimality | None:
@@ -226,7 +248,9 @@ def _claim(problem: Problem, made: AdditiveMechanism, claim: Optimality | None, 
     if claim is None:
         return None
     error = relation.budget_error
-    value = problem.loss_of(made.query_variances()) if made.falloff == "rounded_gaussian" else claim.value
+    value = claim.value
+    if made.falloff == "rounded_gaussian":
+        value = problem.loss_of(made.query_variances(), made.query_mean_absolutes() if problem.loss == "absolute" else None)
     power = 1.0 if problem.loss == "absolute" else 2.0
     if made.falloff == "exponential" and made.norm.order == "l1":
         power += _weight_of_a_step(made, relation) * (1 + 2 * error)

@@ -351,6 +351,7 @@ HIERARCHY = Family(
     "whole-number noise on counts of a tree: nested queries, and ranges",
     "pure",
     design_tree,
+    search="The tree is searched; the rates of its levels are found by a recursion over the tree.",
     scans_little=True,
     described=True,
     where=_concerns,

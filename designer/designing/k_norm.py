@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from time import perf_counter
 from typing import Annotated, Literal
 
@@ -56,8 +57,17 @@ from solvers.polytopes.extremes import (
 )
 from solvers.polytopes.facets import BACKENDS, Backend, FacetCandidates, HullFailed, require_backend
 from solvers.polytopes.triangulation import proof_of
-from solvers.programs.scales import Bundling, Combine, best_bundling, bundle_costs, bundle_weights
+from solvers.programs.scales import (
+    Bundling,
+    Combine,
+    best_bundling,
+    bundle_costs,
+    bundle_weights,
+    equalise_costs,
+    minimise_scales,
+)
 from solvers.rounding import rounded
+from solvers.solution import Solution
 from solvers.work import CALLS, ENTRIES, OutOfWork, go_on, is_over, proving
 
 HullBackend = Annotated[Backend, "Who proposes the facets of the hull; the proof is the same."]
@@ -300,6 +310,8 @@ K_NORM = Family(
     "K-norm noise in the convex hull of the differences",
     "pure",
     design_k_norm,
+    part="designer.programs:k_norm",
+    search="The ball is the hull of all differences, which no program chooses; its gauge is a linear program.",
     work=_work,
     gives_up=True,
     fractions=True,
@@ -482,6 +494,8 @@ BUNDLES = Family(
     "convex hulls of groups of answers, put together",
     "pure",
     design_bundles,
+    part="designer.programs:bundles",
+    search="Which coordinates share a bundle is searched by merging; the weights of the bundles found are a convex program.",
     work=_bundle_work,
     anytime=True,
     fractions=True,
@@ -496,16 +510,17 @@ BUNDLES = Family(
 
 CAP_STEP = 2.0**-30  # caps are such multiples: their moments are shorter rationals, and k items of one size get the cap k
 BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the weights of the box and those of Laplace noise
-TOLERANCE = 1e-6  # of the weights of Laplace noise
+REFINED = 2  # of the best blends, the caps for which the best sides are found
+TOLERANCE = 1e-6  # of the weights of Laplace noise, and of sides
 SHAPE_BITS = 12  # of a shape: far coarser than that tolerance, and what it loses is of second order
 
 
 def design_capped_l1(problem: Problem) -> AdditiveMechanism:
-    """The best of boxes with corners cut whose sides are those of the smallest box, the scales of the best Laplace noise, or
-    geometric means of both; each as small as privacy allows.
+    """The best of boxes with corners cut: with the caps of the smallest box, of the scales of the best Laplace noise, and of
+    geometric means of both, and with the best sides for such a cap.
 
-    Chosen by squared error (by largest error for that loss). Raises `DesignFailed` where nothing moves, and beyond 128
-    dimensions.
+    Sides are the best for squared errors, or for the loss where each answer has noise in one coordinate. Raises `DesignFailed`
+    where nothing moves, and beyond 128 dimensions.
     """
     s = dimension_of(problem)
     if s == 0:
@@ -520,11 +535,24 @@ def design_capped_l1(problem: Problem) -> AdditiveMechanism:
     refuse_infinite(moving, weighted_l1(np.ones(s)))
     rows = coordinates.answers(problem)
 
+    alone = bool((np.count_nonzero(rows, axis=1) <= 1).all())
+
     def loss(norm: CappedNorm) -> float:
+        if problem.loss == "absolute" and alone:
+            return problem.loss_of(np.zeros(len(rows)), np.abs(rows) @ _mean_absolutes(norm))
         variances = rows**2 @ _variances(norm)
         return problem.loss_of(variances, np.sqrt(variances) if problem.loss == "absolute" else None)
 
-    best = min(_candidates(moving, problem.costs @ rows**2), key=loss)
+    costs = problem.costs @ rows**2
+    costs = np.maximum(costs, costs.max() * 1e-9)
+    blends = sorted(_candidates(moving, costs), key=loss)
+    solve: Callable[..., Solution[Floats]] = partial(minimise_scales, costs=costs, power=2)
+    if alone and problem.loss == "max":
+        solve = partial(equalise_costs, costs=(problem.costs[:, None] * rows**2).max(axis=0), power=2)
+    elif alone and problem.loss == "absolute":
+        solve = partial(minimise_scales, costs=problem.costs @ np.abs(rows), power=1)
+    sides = [_best_sides(moving, norm, solve) for norm in blends[:REFINED]]
+    best = min([*blends, *(_fitted(moving, w) for w in sides if w is not None)], key=loss)
     refuse_outdone(problem, loss(best) if problem.loss != "absolute" else 0.0)
     weights = on_heard(best.weights, coordinates, np.inf)
     return freeze(problem, "capped_l1", coordinates, 1 / weights, lambda _: CappedNorm(weights, best.cap), "exponential")
@@ -533,10 +561,23 @@ def design_capped_l1(problem: Problem) -> AdditiveMechanism:
 def _candidates(moving: SensitivitySet, costs: Floats) -> list[CappedNorm]:
     """One norm for each blend of weights, at most as long as its budget on every pair, but for roundings."""
     box = 1 / moving.worst_coordinates()
-    steady = best_weights(moving, np.maximum(costs, costs.max() * 1e-9), "squared", TOLERANCE)
+    steady = best_weights(moving, costs, "squared", TOLERANCE)
     if not steady.status.usable:
         return [_fitted(moving, box)]
     return [_fitted(moving, box ** (1 - t) * np.asarray(steady.point) ** t) for t in BLENDS]
+
+
+def _best_sides(moving: SensitivitySet, norm: CappedNorm, solve: Callable[..., Solution[Floats]]) -> Floats | None:
+    """Weights of least cost, (s,), of boxes whose corners are cut at the cap of a norm; None where the solver fails."""
+    box = np.diag(moving.worst_coordinates())
+
+    def separate(weights: Floats) -> tuple[float, Floats]:
+        worst, pairs = moving.worst(weighted_l1(weights), limit=max(200, 4 * len(box)))
+        return max(worst / norm.cap, float((box @ weights).max())), np.abs(pairs.normalised) / norm.cap
+
+    rows = np.concatenate([box, np.abs(moving.worst(norm, limit=max(200, 4 * len(box)))[1].normalised) / norm.cap])
+    found = solve(rows, separate=separate, tolerance=TOLERANCE)
+    return np.asarray(found.point) if found.status.usable else None
 
 
 def _fitted(moving: SensitivitySet, shape: Floats) -> CappedNorm:
@@ -553,6 +594,12 @@ def _variances(norm: CappedNorm) -> Floats:
     return np.asarray((s + 1) * (s + 2) * float(capped_cube(s, Fraction(norm.cap)).square) / norm.weights**2)
 
 
+def _mean_absolutes(norm: CappedNorm) -> Floats:
+    """Expected absolute values of the continuous law, (s,)."""
+    s = norm.dimension
+    return np.asarray((s + 1) * float(capped_cube(s, Fraction(norm.cap)).mean) / norm.weights)
+
+
 def _capped_work(sizes: Sizes) -> float:
     """Seconds: scans of the pairs, weights of Laplace noise, exact moments; 0 where it is refused."""
     s = sizes.dimension
@@ -567,4 +614,5 @@ CAPPED_L1 = Family(
     work=_capped_work,
     fractions=True,
     program="designer.programs:capped_l1",
+    search="The cap is searched among those of a few shapes; the sides for the cap found are a convex program.",
 )

@@ -246,6 +246,7 @@ LAPLACE_JOINT = Family(
     "pure",
     design_jointly,
     program="designer.programs:laplace_joint",
+    search="One query is a convex program; of several a local optimum is searched by convex restrictions, one after another.",
     biased=True,
     work=_work,
     anytime=True,

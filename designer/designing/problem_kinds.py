@@ -8,7 +8,7 @@ from functools import cache, wraps
 from typing import Any, Literal, Protocol
 
 from designer.base.checks import shown
-from designer.base.errors import InvalidProblem
+from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.lazy_imports import at_address, at_addresses
 from solvers.work import one_thread
 
@@ -29,13 +29,23 @@ class ProblemOfKind(Protocol):
 class ProblemKind:
     """A kind of problem: its class, and the functions that design it, compare its families, and find its least budget, as
     addresses `module:name`, which are imported when they are first asked for. suggestion: the function that says how this kind
-    states linear queries that are too many for a search, in words that end before "use"; "" where it does not."""
+    states linear queries that are too many for a search, in words that end before "use"; "" where it does not. program: that
+    states it in CVXPY, made from the problem alone, or None."""
 
     problem: str
     design: str
     compare: str
     least_budget: str
     suggestion: str | None = None
+    program: str | None = None
+
+    @property
+    def stated(self) -> Any:
+        """The class of the program of this kind in CVXPY; `DesignFailed` where none states it whole."""
+        if self.program is None:
+            name = self.problem.partition(":")[2]
+            raise DesignFailed(f"program: no program states a {name} as a whole; see designer.programs for its parts.")
+        return at_address(self.program)
 
     def part(self, verb: Verb) -> Callable[..., Any]:
         """The function of one of the three verbs, with its linear algebra on one thread."""
@@ -60,6 +70,7 @@ REPORT = ProblemKind(
     design="designer.local.reports:design_report",
     compare="designer.local.reports:compare_reports",
     least_budget="designer.local.design:least_report",
+    program="designer.programs:channel",
 )
 LISTED = (
     LINEAR,
@@ -69,6 +80,7 @@ LISTED = (
         design="designer.domains.design:design_marginal",
         compare=f"{OWN}:compare_own",
         least_budget="designer.domains.design:least_marginal",
+        program="designer.programs:marginals",
     ),
     ProblemKind(
         problem="designer.selection.problem:SelectionProblem",

@@ -368,6 +368,8 @@ STAIRCASE = Family(
     "tabulated noise, the least there is, in up to 3 or 4 dimensions",
     "pure",
     design_staircase,
+    part="designer.programs:limit",
+    search="The coset is chosen among few; the law on a coset is a linear program by rows, of which the dual is stated.",
     with_delta=False,
     work=_work,
     anytime=True,

@@ -583,6 +583,7 @@ STRATEGY_GEOMETRIC = Family(
     "whole-number noise on optimised whole-number queries",
     "pure",
     design_whole_strategy,
+    search="Whole-number rows are searched by descent, in turns with the rates of their noise.",
     scans_little=True,
     described=True,
     where=_concerns,

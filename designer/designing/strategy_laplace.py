@@ -27,6 +27,7 @@ from designer.designing.ellipsoid import WIDE, independent_gaussian
 from designer.designing.family import Family, Sizes, StrategyRows, reached_by_others, refuse_outdone
 from designer.designing.hierarchy import has_best_tree
 from designer.designing.implicit_rows import Classes, classes
+from designer.designing.laplace import best_weights
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.problem_kinds import suggestions
 from designer.designing.repair import Bound, freeze
@@ -45,6 +46,7 @@ from solvers.rounding import product, reconstruction_of, rounded_alike
 from solvers.solution import Solution, Status
 
 BOUNDED = 60  # elements, or such as the queries tell apart, up to which a bound of its own is worth its time
+KEPT = 1e-6  # of the loss: what a search may end above the queries themselves, whose scales are found to that
 ON_STEPS = 1 - 1e-6  # of the loss of continuous noise
 OTHERS = {"strategy_laplace": "laplace", "strategy_gaussian": "gaussian"}
 
@@ -128,13 +130,34 @@ def evaluated(problem: Problem, universe: Classes, changes: Changes, strategy: S
 
 
 def searched(problem: Problem, universe: Classes, changes: Changes, iterations: int = 100, keep: int = 2) -> Solution[Strategy]:
-    """The best strategy found, (p, C) over the classes, without rows that tell nothing; its error is about all its rows."""
+    """The best strategy found, (p, C) over the classes, without rows that tell nothing; its error is about all its rows.
+
+    Where a search ends in rows that do not determine the answers, as in units far apart, or above the queries themselves with
+    the best scales, these are the answer.
+    """
     weighted = universe.workload * np.sqrt(problem.costs)[:, None]
     ordered = fixed_strategies(len(universe)) if len(weighted) >= len(universe) else None
     ahead = reached_by_others(problem) if problem.loss == "squared" else math.inf
-    found = optimise_workload(weighted, changes, ordered, iterations=iterations, keep=keep, ahead=ahead)
-    heard = without_needless_rows(without_faint_rows(found.point, changes), weighted, changes)
-    return replace(found, point=_shortened(heard, universe.workload))
+    queries, plain = _scaled_queries(problem, universe)
+    try:
+        found = optimise_workload(weighted, changes, ordered, iterations=iterations, keep=keep, ahead=ahead)
+        heard = without_needless_rows(without_faint_rows(found.point, changes), weighted, changes)
+        found = replace(found, point=_shortened(heard, universe.workload))
+        reached = found.point.error(weighted, changes)
+    except ValueError:
+        return evaluated(problem, universe, changes, queries)
+    return found if reached <= plain * (1 + KEPT) else evaluated(problem, universe, changes, queries)
+
+
+def _scaled_queries(problem: Problem, universe: Classes) -> tuple[Strategy, float]:
+    """The queries that some change moves, with the best scales of Laplace noise on them, over the classes, (p, C); and the
+    error of each by itself."""
+    sensitivity = measurable(problem)
+    heard = ~sensitivity.silent_coordinates()
+    found = best_weights(sensitivity.among(heard), problem.costs[heard], "squared", KEPT)
+    if not found.status.usable:
+        raise DesignFailed(f"strategy_laplace: {found.status.value}")
+    return Strategy(universe.workload[heard] * found.point[:, None], "queries with the best scales"), found.value
 
 
 def _shortened(strategy: Strategy, workload: Floats) -> Strategy:
@@ -271,6 +294,7 @@ STRATEGY_LAPLACE = Family(
     "pure",
     design_strategy,
     program="designer.programs:strategy",
+    search="Rows and reconstruction are searched; the scales for a given reconstruction are a convex program, solved in turns.",
     work=_work,
     anytime=True,
     fractions=True,
@@ -328,5 +352,6 @@ STRATEGY_GAUSSIAN = Family(
     "Gaussian noise on counts, or on queries of the caller",
     "zcdp",
     design_own_strategy,
+    search="The rows are given, or counts; the least equal noise in them is a closed form.",
     where=_may_be_narrow,
 )

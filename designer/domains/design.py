@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.designing.auto import NOTHING_MADE, cap_of, units_of
+from designer.designing.auto import NOTHING_MADE, cap_of, is_own, units_of
 from designer.designing.comparison import Comparison, compare_linear, empty_row
 from designer.designing.design_result import DesignOfKind
 from designer.designing.least import LeastBudget, least_linear
 from designer.designing.of_kinds import chosen_family, design_of_kind, options_apart
+from designer.designing.problem_kinds import problem_kind
 from designer.domains.marginals_least import LeastMarginals, least_marginal_budget, marginals_meeting
 from designer.domains.marginals_noise import WIDE
 from designer.domains.problem import MarginalProblem
@@ -43,8 +44,18 @@ def design_marginal(
     from designer.domains.marginals_plan import design_marginals
 
     start, (options, other) = time.perf_counter(), options_apart(rest)
+    solver, settings = other.pop("solver", None) or "auto", other.pop("solver_options", None)
     chosen = chosen_family(problem, family, options, (), other)
     vacuous = problem.allow_vacuous
+    if not is_own(solver):
+        if family == "structured" or targets is not None:
+            raise InvalidProblem(
+                f"solver: {shown(solver)} is named, but the program of marginals has no targets and no products of rows; leave "
+                "solver out, or use 'residual' without targets.",
+                value=solver,
+            )
+        solved = problem_kind(problem).stated(problem).design(solver, **(settings or {}))
+        return design_of_kind(problem, start, solved, solved.error(problem.loss))
     if targets is not None and problem.notion == "pure":
         from designer.domains.pure_marginals import ProductPlans
 

@@ -19,7 +19,7 @@ from designer.base.errors import InvalidProblem, InvalidSpec, hides_data_in_erro
 from designer.base.json_text import array
 from designer.base.schema import BUDGETS, POSITIVE, ClosedList, Named, either, exactly, noted, record
 from designer.certificate.certificate import PrivacyCertificate, Witness
-from designer.certificate.frozen import FrozenMechanism, rate_of_left_out, stated_guarantee, warning
+from designer.certificate.frozen import FrozenMechanism, answer_layout, rate_of_left_out, stated_guarantee, warning
 from designer.certificate.guarantee import NOTIONS, TIMING, Guarantee
 from designer.domains.marginals_tables import Tables, reading, require_form
 from designer.domains.marginals_workload import MarginalWorkload, Subsets
@@ -223,9 +223,14 @@ class DomainRelease(DomainAnswers, Tabular):
         return tables_in_order([self._answer_table(*named) for named in enumerate(titles)], self.mechanism, self)
 
     def _answer_table(self, place: int, title: str) -> AnswerTable:
-        names, keys = self.mechanism.workload.names_of(place), self.mechanism.workload.keys_of(place)
         answers, errors = self.table_at(place).ravel(), np.sqrt(self.mechanism.variances_of(place)).ravel()
-        return AnswerTable(title, names or ("query",), keys if names else (("total",),), answers, errors)
+        return AnswerTable(title, *key_columns(self.mechanism.workload, place), answers, errors)
+
+
+def key_columns(workload: Any, place: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    """The columns of one table or term and the keys of its answers; of an empty one the total."""
+    names = workload.names_of(place)
+    return (names, workload.keys_of(place)) if names else (("query",), (("total",),))
 
 
 def stored(noisy: NDArray[Any]) -> NDArray[Any]:
@@ -464,6 +469,12 @@ class DomainMechanism(FrozenMechanism, Generic[R, S]):
 
 
 stated_guarantee.register(DomainMechanism, guarantee_as_stated)
+
+
+@answer_layout.register(DomainMechanism)
+def _answer_layout(mechanism: DomainMechanism[Any, Any]) -> tuple[AnswerTable, ...]:
+    named = [(title, *key_columns(mechanism.workload, place)) for place, title in enumerate(mechanism.workload.titles)]
+    return tables_in_order([AnswerTable(*own, np.zeros(len(own[2])), None) for own in named], mechanism, None)
 
 
 @rate_of_left_out.register(DomainMechanism)

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from glob import glob
 from itertools import islice
@@ -50,6 +51,7 @@ SPSS = datetime(1582, 10, 14)
 BATCH = 100_000  # records of a file of a statistics package
 LARGEST = 1.797e308
 DAMAGED = "cannot be read: it is damaged, cut off, protected by a password, or of another type than its name says"
+PLAINLY = ColumnReading()
 Cells = dict[str, list[Any]]
 Spell = Callable[[Any], Any]
 Spelled = Mapping[str, Spell]
@@ -110,22 +112,34 @@ def _cells(
 ) -> Iterator[dict[str, Any]]:
     """The same as lists, or arrays of Arrow where a batch of numbers was read at once."""
     own = {name: reading.columns.get(name, ColumnReading()) for name in (*columns, *numbers)}
-    if binned := [name for name in numbers if own[name].bins is not None]:
+    if binned := [name for name in numbers if own[name].bins is not None or own[name].prefix is not None]:
         raise InvalidProblem(
-            f"[columns.{binned[0]}] bins: are labels, and the column is read as numbers, too; leave the bins out, or group "
-            "by them alone."
+            f"[columns.{binned[0]}]: bins and prefixes are labels, and the column is read as numbers, too; give the labels a "
+            f'column of their own: [columns.{binned[0]}_group] column = "{binned[0]}".'
         )
-    spelled, raw = _opened(path, columns, reading, marks)
+    spelled, raw = _opened(path, sources_of(columns, reading), reading, marks)
     for batch in raw:
         made: dict[str, Any] = {}
-        for name, values in batch.items():
-            spell, column = spelled.get(name, _itself), own[name]
+        for name in columns:
+            column, (source, *_) = own[name], own[name].sources(name)
+            spell, values = spelled.get(source, _itself), batch[source]
+            if column.combined:
+                part = ColumnReading(missing=column.missing)
+                parts = ([_as_number(spelled.get(n, _itself)(v), part, marks) for v in batch[n]] for n in column.combined)
+                values = list(map(column.number, zip(*parts, strict=True)))
+                spell, column = _itself, replace(column, missing=())
             if spell is _number_or_tag and not column.changes and (quick := _of_numbers(values, name in numbers)) is not None:
                 made[name] = quick
                 continue
             known = _ReadOnce(spell, _as_number if name in numbers else _as_text, column, marks)
             made[name] = list(map(known.__getitem__, zip(map(type, values), values, strict=True)))
         yield made
+
+
+def sources_of(columns: Sequence[str], reading: Reading) -> list[str]:
+    """The columns of a file that are read for some columns, each once."""
+    named = (reading.columns.get(name, PLAINLY).sources(name) for name in columns)
+    return list(dict.fromkeys(source for sources in named for source in sources))
 
 
 class _ReadOnce(dict[tuple[type, Any], Any]):
@@ -177,7 +191,7 @@ def as_parquet(
 
     names = column_names(path, reading)
     kept = list(names if columns is None else dict.fromkeys(columns))
-    require_file_columns(path, kept, names, reading)
+    require_file_columns(path, sources_of(kept, reading), names, reading)
     _require_codes(path, reading)
     kinds = {n: pa.int64() if n in whole else pa.float64() if n in numbers else pa.string() for n in kept}
     schema, marks = pa.schema(list(kinds.items())), marks_of(reading)
@@ -235,12 +249,14 @@ def _require_codes(path: Path, reading: Reading) -> None:
     """Refuse a dictionary that has a label of the problem file at another code: one of both has the codes mixed up."""
     if path.suffix.lower() not in READERS or not any(column.labels for column in reading.columns.values()):
         return
-    for variable in dictionary_of(path):
-        labels = reading.columns.get(variable.name, ColumnReading()).labels
-        for code, text in variable.labels.items():
+    known = {variable.name: variable for variable in dictionary_of(path)}
+    for name, column in reading.columns.items():
+        (source, *_), labels = column.sources(name), column.labels
+        listed = known[source].labels if source in known and column.prefix is None and not column.combined else {}
+        for code, text in listed.items():
             if text in labels.values() and labels.get(code, text) != text:
                 raise InvalidProblem(
-                    f"{path}: code {shown(code)} of {shown(variable.name)} is {shown(text)} in the dictionary of the file, and "
+                    f"{path}: code {shown(code)} of {shown(source)} is {shown(text)} in the dictionary of the file, and "
                     f"{shown(labels[code])} in the problem file; correct the one that is wrong, and design anew."
                 )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal
@@ -118,13 +119,18 @@ class PublishedTable:
         """The columns of numbers, by name."""
         return dict(list(self.made.columns.items())[self.made.categories :])
 
-    def notes(self) -> list[str]:
-        """What a reader has to know of the columns, a line each; first the unit, the period and the publisher, where stated."""
+    def notes(self, head: Callable[[str], str] = str) -> list[str]:
+        """What a reader has to know of the columns, a line each; first the unit, the period and the publisher, where stated.
+        head: what a column is called."""
         units = sorted({f"{' / '.join(key)}: {unit}" for key, unit in zip(self.keys, self.units, strict=True) if unit})
         said = {"Unit": self.unit or "; ".join(units), "Period": self.about.period, "Publisher": self.about.publisher}
-        meant = [f"{name}: {self.made.meanings[name]}" for name in self.numbers]
-        absent = [f"{name} (not there): {reason}" for name, reason in self.made.missing.items()]
-        return [*(f"{name}: {words}" for name, words in said.items() if words), *meant, *absent]
+        meant = by_words((head(name), self.made.meanings[name]) for name in self.numbers)
+        absent = by_words((head(name), reason) for name, reason in self.made.missing.items())
+        return [
+            *(f"{name}: {words}" for name, words in said.items() if words),
+            *(f"{names}: {words}" for names, words in meant),
+            *(f"{names} (not there): {words}" for names, words in absent),
+        ]
 
     def nested(self) -> PublishedTable:
         """Return the table with one dimension for nested ones, as municipalities are in regions: labels name the units above.
@@ -204,6 +210,27 @@ def _rounded(values: Floats, places: Floats, towards: np.ufunc) -> Floats:
         exact = np.abs(scaled) < WIDEST
         found[own] = np.where(exact, (units / scale if place >= 0 else units * scale) + 0.0, found[own])
     return found
+
+
+def by_words(said: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Names with what is said of each, those of which the same is said together."""
+    found: dict[str, list[str]] = {}
+    for name, words in said:
+        found.setdefault(words, []).append(name)
+    return [("; ".join(names), words) for words, names in found.items()]
+
+
+def plain_head(name: str) -> str:
+    """What a column of numbers is called in print.
+
+    >>> plain_head("joint_lower_99_5"), plain_head("consistent_standard_error"), plain_head("answer")
+    ('99.5 % interval for all rows at once, from', 'consistent: standard error', 'answer')
+    """
+    if (found := re.fullmatch("(consistent_)?(joint_)?(lower|upper)_([0-9_]+)", name)) is None:
+        return name.replace("consistent_", "consistent: ").replace("_", " ")
+    of, joint, end, level = found.groups()
+    before, rows = "consistent: " if of else "", " for all rows at once" if joint else ""
+    return f"{before}{level.replace('_', '.')} % interval{rows}, {'from' if end == 'lower' else 'to'}"
 
 
 def number_text(value: float) -> str:

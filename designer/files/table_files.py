@@ -27,7 +27,7 @@ from designer.base.published_margins import PublishedSums
 from designer.certificate.agreement import AgreeingTables, Agreement
 from designer.certificate.frozen import FrozenMechanism, Released, below_by_noise
 from designer.files.kinds import KINDS
-from designer.files.published_table import DIGITS, Digits, Dimension, PublishedTable, with_noise_digits
+from designer.files.published_table import DIGITS, Digits, Dimension, PublishedTable, by_words, with_noise_digits
 from designer.files.table_writers import FORMATS, TableFormat, free_name, sheet_names
 
 # Which releases can be made to agree, and by what: nonnegative, perhaps whole, tables with the published margins.
@@ -119,7 +119,8 @@ class TableOptions:
 
     kind: a format of `FORMATS`. level: of the intervals. consistent: what numbers that agree stand beside the answers, or None.
     published: margins for it that the release does not hold. digits: "noise" or "all"; None for what the format has. labels: of
-    the codes of a column, instead of those of the problem file.
+    the codes of a column, instead of those of the problem file. derived: tables of ratios and changes beside the answers, each
+    a `designer.mechanism.derived.DerivedTable`.
     """
 
     kind: str = "csv"
@@ -128,6 +129,7 @@ class TableOptions:
     published: PublishedSums | None = None
     digits: Digits | None = None
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    derived: Sequence[Any] = ()
 
     def require(self, mechanism: FrozenMechanism) -> None:
         """Refuse, before any data are touched, what cannot be written of releases of this mechanism."""
@@ -136,6 +138,8 @@ class TableOptions:
                 raise InvalidProblem(f"{option}: {shown(value)} is none; {meant(value, known)}use one of {known}.", value=value)
         self.format.require()
         probability(self.level, "--level")
+        for own in self.derived:
+            own.require(mechanism, self.level)
         if mechanism.format == "dp-designer/selection":
             raise InvalidProblem("-o: a selection releases a choice and no numbers, so there are no tables; name a file.")
         if self.consistent in UNBIASED:
@@ -196,7 +200,8 @@ def files_of_tables(
     mechanism: FrozenMechanism, released: Released, document: Mapping[str, Any], options: TableOptions, more: Sequence[str] = ()
 ) -> Iterator[tuple[str, bytes]]:
     """The files of the tables one by one, names with contents, and at last their index and its words for readers."""
-    tables = released.answer_tables()
+    answered = released.answer_tables()
+    tables = [*answered, *(own.table(mechanism, released) for own in options.derived)]
     agreed = _agreed(mechanism, released, options)
     form, names = options.format, file_names([table.name for table in tables], options.format.suffix)
     sheets = sheet_names([table.name for table in tables])
@@ -205,11 +210,12 @@ def files_of_tables(
     labels = {name: column.labels for name, column in mechanism.about.records.columns.items()} | dict(options.labels)
     described, joined = [], []
     for k, (table, name) in enumerate(track(list(zip(tables, names, strict=True)), "writing tables")):
-        units = _units(mechanism, released, table)
+        ratio = k >= len(answered)
+        units = [options.derived[k - len(answered)].unit] if ratio else _units(mechanism, released, table)
         plain = numbers_of(table, options.level)
         if noise := (options.digits or form.digits) == "noise":
             plain = with_noise_digits(plain)
-        plain = _with_agreeing(plain, agreed, k, options.level, noise)
+        plain = plain if ratio else _with_agreeing(plain, agreed, k, options.level, noise)
         made = _with_units(plain, units) if form.plain else plain
         published = _published(table, made, units, labels, mechanism, document)
         described.append(_described(published, name, sheets[k] if form.joined else "", units[0] if len({*units}) == 1 else ""))
@@ -383,11 +389,12 @@ def _words(mechanism: FrozenMechanism, released: Released, index: Mapping[str, A
 
 def _notes(table: Mapping[str, Any]) -> list[str]:
     """What the index says of the columns of a table, those that are not there among them, a line each."""
-    there = (
-        f"- {in_markdown(column['name'])}: {in_markdown(column['meaning'])}{_in_units(column)}" for column in table["columns"]
-    )
-    missing = (f"- (not there) {in_markdown(column['name'])}: {in_markdown(column['reason'])}" for column in table["missing"])
-    return [*there, *missing]
+    there = by_words((in_markdown(c["name"]), f"{in_markdown(c['meaning'])}{_in_units(c)}") for c in table["columns"])
+    missing = by_words((in_markdown(c["name"]), in_markdown(c["reason"])) for c in table["missing"])
+    return [
+        *(f"- {names}: {words}" for names, words in there),
+        *(f"- (not there) {names}: {words}" for names, words in missing),
+    ]
 
 
 def _in_units(column: Mapping[str, Any]) -> str:

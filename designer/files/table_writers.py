@@ -21,7 +21,7 @@ from designer.base.frames import frame_of
 from designer.base.json_text import PERIOD
 from designer.base.labels import as_csv, escaped
 from designer.base.version import installing_with
-from designer.files.published_table import STATUS, Digits, Dimension, PublishedTable, number_text
+from designer.files.published_table import STATUS, Digits, Dimension, PublishedTable, number_text, plain_head
 from designer.limits import LARGEST_SHEET_NUMBER, MOST_SHEET_CHARACTERS, MOST_SHEET_ROWS
 
 
@@ -309,14 +309,14 @@ def _html(tables: Sequence[PublishedTable]) -> bytes:
     columns = {name: [number_text(value) for value in column.tolist()] for name, column in table.numbers.items()}
     labels = [dict(zip(d.codes, d.labels, strict=True)) for d in table.dimensions]
     several = len(set(table.units)) > 1
-    heads = [_cell("th", d.name) for d in table.dimensions] + [_cell("th", name, "n") for name in columns]
+    heads = [_cell("th", d.name) for d in table.dimensions] + [_cell("th", plain_head(name), "n") for name in columns]
     rows = []
     for k, key in enumerate(table.keys):
         words = STATUS[table.status[k] or "m"][0]
         said = [_cell("th", own[code]) for code, own in zip(key, labels, strict=True)]
         said += [_cell("td", column[k] or words, "n") for column in columns.values()]
         rows.append("".join(["<tr>", *said, *([_cell("td", table.units[k])] if several else []), "</tr>"]))
-    notes = [f"<p>{escape(escaped(note))}</p>" for note in table.notes()]
+    notes = [f"<p>{escape(escaped(note))}</p>" for note in table.notes(plain_head)]
     title = escape(escaped(table.title))
     return "\n".join(
         [

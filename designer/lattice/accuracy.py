@@ -433,7 +433,7 @@ def summed_moments(law: LatticeLaw, falloff: Falloff, queries: Floats) -> Moment
     return Moments(frozen(second / mass), frozen(absolute / mass))
 
 
-class _Box(NamedTuple):
+class LatticeBox(NamedTuple):
     """The coordinates in the basis, from `-reach` to `reach` (s,), that hold all vectors of norms up to `length`.
     basis: (s, R), of the measured cells."""
 
@@ -442,20 +442,24 @@ class _Box(NamedTuple):
     length: float
 
 
-def _box(law: LatticeLaw, falloff: Falloff) -> _Box | None:
+def _box(law: LatticeLaw, falloff: Falloff) -> LatticeBox | None:
     """The vectors that matter; None where they are many."""
     dimension = law.relation.invariant.freedom
     if dimension > MOST_DIMENSIONS:
         return None
-    basis = law.lattice.basis[:, law.columns].astype(np.float64)
-    shortest = float(np.asarray(law.norm(basis)).min())
-    length = _length_that_matters(dimension, shortest, falloff == "gaussian")
-    reach = np.floor(length * _widths(law.norm, basis) * (1 + 1e-9)).astype(np.int64)
-    places = math.prod((2.0 * reach + 1).tolist())
+    shortest = float(np.asarray(law.norm(law.lattice.basis[:, law.columns].astype(np.float64))).min())
+    box = box_within(law, _length_that_matters(dimension, shortest, falloff == "gaussian"))
+    places = math.inf if box is None else math.prod((2.0 * box.reach + 1).tolist())
     rows = len(law.norm.body.facets.floats) if isinstance(law.norm, Gauge) else law.norm.dimension
-    if not places <= MOST_PLACES or places * rows > MOST_PRODUCTS:
+    return box if places <= MOST_PLACES and places * rows <= MOST_PRODUCTS else None
+
+
+def box_within(law: LatticeLaw, length: float) -> LatticeBox | None:
+    """All vectors of norms up to a length, in few dimensions; None elsewhere."""
+    if law.relation.invariant.freedom > MOST_DIMENSIONS:
         return None
-    return _Box(basis, reach, length)
+    basis = law.lattice.basis[:, law.columns].astype(np.float64)
+    return LatticeBox(basis, np.floor(length * _widths(law.norm, basis) * (1 + 1e-9)).astype(np.int64), length)
 
 
 def _length_that_matters(dimension: int, shortest: float, squared: bool) -> float:
@@ -478,14 +482,18 @@ def _widths(norm: Norm, basis: Floats) -> Floats:
     return np.asarray(np.minimum(widths, np.abs(pseudo_inverse(image)).max(axis=1)) if norm.order == "l1" else widths)
 
 
-def _weighted(norm: Norm, falloff: Falloff, box: _Box) -> Iterator[tuple[NDArray[np.int64], Floats]]:
-    """One of each pair z, -z of vectors in the box, in coordinates of the basis, (n, s), with their weights, (n,), in chunks;
-    without 0, whose weight is 1."""
+def half_of(box: LatticeBox) -> Iterator[NDArray[np.int64]]:
+    """One of each pair z, -z of vectors in the box but 0, in coordinates of the basis, (n, s), in chunks."""
     shape = tuple((2 * box.reach + 1).tolist())
     count = math.prod(shape)
     for start in range(count // 2 + 1, count, CHUNK):
         places = np.arange(start, min(start + CHUNK, count))
-        points = np.stack(np.unravel_index(places, shape), axis=1) - box.reach
+        yield np.stack(np.unravel_index(places, shape), axis=1) - box.reach
+
+
+def _weighted(norm: Norm, falloff: Falloff, box: LatticeBox) -> Iterator[tuple[NDArray[np.int64], Floats]]:
+    """The same with their weights, (n,); 0, which is left out, has 1."""
+    for points in half_of(box):
         lengths = np.asarray(norm(points @ box.basis))
         yield points, np.exp(-lengths if falloff == "exponential" else -(lengths**2) / 2)
 

@@ -168,11 +168,14 @@ def _work(sizes: Sizes, shape: str = "l2") -> float:
     return work + covering_work(sizes) if shape == "ellipsoid" else work
 
 
+SEARCH = "The shape is the best of a few; of these the ellipsoid is a convex program."
 LATTICE_LAPLACE = Family(
     "lattice_laplace",
     "integer noise that keeps the invariant",
     "pure",
     lattice_laplace,
+    part="designer.programs:lattice",
+    search=SEARCH,
     invariants_only=True,
     with_delta=False,
     choices=tuple({"shape": shape} for shape in ("l1", "l2", "ellipsoid", "hull")),
@@ -184,6 +187,8 @@ LATTICE_GAUSSIAN = Family(
     "integer Gaussian noise that keeps the invariant",
     "zcdp",
     lattice_gaussian,
+    part="designer.programs:lattice",
+    search=SEARCH,
     invariants_only=True,
     with_delta=False,
     choices=tuple({"shape": shape} for shape in ("l2", "ellipsoid")),

@@ -45,6 +45,7 @@ LATTICE_ROWS = Family(
     "integer noise, row by row, that keeps published margins",
     "pure",
     lattice_rows,
+    search="Each row gets the least noise that keeps its total, a closed form.",
     invariants_only=True,
     with_delta=False,
     work=_work,

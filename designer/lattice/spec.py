@@ -28,10 +28,12 @@ from designer.certificate.agreement import (
     named_whole_numbers,
     require_cells,
 )
+from designer.lattice.loss_law import law_of_loss
 from designer.lattice.mechanism import LatticeMechanism, LatticeRelease
 from designer.mechanism.composition import CompositionOfCounts, cost_of_falloff
 from designer.mechanism.spec import known_statistics, published_rows, unchanging_rows
 from designer.tradeoff.costs import Cost
+from designer.tradeoff.functions import Tradeoff
 
 
 class LatticeForm(ReleaseForm[LatticeMechanism, LatticeRelease]):
@@ -122,6 +124,10 @@ class LatticeComposition(CompositionOfCounts[LatticeMechanism]):
 
     def of_budget(self, made: LatticeMechanism, budget: Fraction) -> Cost:
         return cost_of_falloff(made, made.falloff, budget)
+
+    def shapes_of_all(self, made: LatticeMechanism, budget: Fraction) -> tuple[Tradeoff, ...]:
+        law = law_of_loss(made)
+        return () if law is None else (law,)
 
     def require_proven(self, made: LatticeMechanism) -> None:
         if made.chain is not None:

@@ -10,15 +10,13 @@ from typing import Any
 from designer.base.checks import shown
 from designer.base.display import at_least, at_most
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.lazy_imports import at_address
 from designer.designing.comparison import Comparison
 from designer.designing.design_result import DesignOfKind
 from designer.designing.of_kinds import chosen_family, compare_own, design_of_kind, options_apart
+from designer.designing.problem_kinds import problem_kind
 from designer.local.design import OPTIONS, build_channel, loss_asked, loss_of
 from designer.local.problem import ReportProblem
 from designer.relations.problem import Problem
-
-PROGRAM = "designer.programs:channel"
 
 
 def design_report(problem: ReportProblem, /, family: str = "auto", **rest: Any) -> DesignOfKind:
@@ -46,7 +44,7 @@ def design_report(problem: ReportProblem, /, family: str = "auto", **rest: Any) 
                 "leave solver out, or use 'channel' without options.",
                 value=solver,
             )
-        solved = at_address(PROGRAM)(problem).design(solver, **(settings or {}))
+        solved = problem_kind(problem).stated(problem).design(solver, **(settings or {}))
         return design_of_kind(problem, start, solved, loss_of(problem, solved))
     try:
         made = build_channel(problem, chosen, **options)

@@ -307,6 +307,11 @@ class AdditiveMechanism(GridMechanism):
         one = self.relation.facts().get("connected_components") == 1
         return one and not asked.silent_coordinates().all()
 
+    def _laplace_scales(self) -> Floats | None:
+        plain = type(self.norm) is Norm and self.norm.order == "l1" and self.falloff == "exponential"
+        own = plain and (self.reconstruction is None or self.noise.own_rows(self.reconstruction) is not None)
+        return np.asarray(self.scales) if own else None
+
     @property
     def scales(self) -> Floats:
         """Laplace scales (l1 norms only) of answers of one measured coordinate each, (K,), else of these, (R,); 0: no noise."""

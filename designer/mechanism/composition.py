@@ -11,18 +11,22 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, TypeVar
 
+import numpy as np
+
+from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
 from designer.problem.domain import Domain
 from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
-from designer.relations.metrics.presence import Presence
+from designer.relations.metrics.presence import AddRemove, AppearOrChange, Presence
 from designer.relations.records.counting import TakesCounts
 from designer.tradeoff.conversions import rho_of_laplace
 from designer.tradeoff.costs import Cost
-from designer.tradeoff.functions import Tradeoff
+from designer.tradeoff.functions import EpsilonDelta, Tradeoff
 from solvers.exact.rational import float_above
 
 M = TypeVar("M")
+MOST_POINTS, MOST_LISTED = 100, 5_000  # elements, and changes of an invariant, that are looked at one by one
 C = TypeVar("C", bound=TakesCounts[Any])
 Protected = Relation | Presence
 
@@ -65,7 +69,12 @@ class Composition(ABC, Generic[M]):
     def cost(self, made: M, budget: Fraction) -> Cost:
         """What a change of this budget costs; `InvalidProblem` where nothing is proven that adds up."""
         self.require_proven(made)
-        return self._sharp(made, self.of_budget(made, budget), 1) if budget else Cost.pure(budget)
+        if not budget:
+            return Cost.pure(budget)
+        cost = self._sharp(made, self.of_budget(made, budget), 1)
+        shapes = self.shapes_of_all(made, budget) if cost.is_pure else ()
+        alone = len(shapes) == 1 and isinstance(shapes[0], EpsilonDelta)  # which says next to nothing more than the budget
+        return cost.with_shapes(shapes) if shapes and not alone else cost
 
     def cost_of_steps(self, made: M, steps: Sequence[Fraction]) -> Cost:
         """What changes of these budgets cost, one after the other: budgets add."""
@@ -94,6 +103,11 @@ class Composition(ABC, Generic[M]):
         where none are known."""
         return ()
 
+    def shapes_of_all(self, made: M, budget: Fraction) -> tuple[Tradeoff, ...]:
+        """Tradeoff functions whose product every single protected change of at most this budget, above 0, keeps, and that says
+        more than the budget; none where none are known."""
+        return ()
+
     def largest(self, made: M) -> Cost:
         """What the record that loses most costs, where losses are functions of the record."""
         raise no_rule(made)
@@ -101,6 +115,21 @@ class Composition(ABC, Generic[M]):
     def of_record(self, made: M, record: Mapping[str, Any]) -> Cost:
         """What a public or hypothetical record costs, where losses are functions of the record."""
         raise no_rule(made)
+
+
+def single_changes(made: Any, budget: Fraction) -> Floats | None:
+    """The differences of the measured answers in every change of one record, or of an invariant's list, that has at most this
+    budget, (m, R); None where they are many, or are not listed."""
+    from designer.relations.invariants.one_budget import InvariantChanges
+    from designer.relations.metrics.metric import Metric
+
+    relation = made.relation
+    known = isinstance(relation, (Metric, AddRemove, AppearOrChange)) and relation.size <= MOST_POINTS
+    if not known and not (isinstance(relation, InvariantChanges) and relation.listed and len(relation.changes) <= MOST_LISTED):
+        return None
+    pairs = made.sensitivity().all_pairs(implied=True)
+    within = pairs.budgets <= float_above(budget) * (1 + relation.budget_error)
+    return np.asarray(pairs.differences[within])
 
 
 class CompositionOfCounts(Composition[C]):

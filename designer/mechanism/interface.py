@@ -98,6 +98,22 @@ class Mechanism(TakesCounts[Release]):
     def effective(self) -> Any:
         """The matrix whose answers the release estimates without bias, (K, N)."""
 
+    @cached_property
+    def preprocessing(self) -> tuple[Floats, Floats]:
+        """The dX paper's `(Q', c)`, (K, N) and (K,), read-only: what is answered is `c Q' x`, with Laplace noise of scale c.
+
+        Where an answer has no noise, or none of its own of this law, nothing is pre-processed: c is 1, and Q' what is answered.
+        """
+        rows, scales = self.effective, self._laplace_scales()
+        if not isinstance(rows, np.ndarray):
+            raise InvalidProblem("preprocessing: the queries are never written out; ask for `scales`.")
+        c = np.ones(len(rows)) if scales is None else np.where(scales > 0, scales, 1.0)
+        return frozen(rows / c[:, None]), frozen(c)
+
+    def _laplace_scales(self) -> Floats | None:
+        """The scale of the Laplace noise that each answer has by itself, (K,), 0 without noise; None of other noise."""
+        return None
+
     @abstractmethod
     def query_variances(self) -> Floats:
         """Variance of the noise in each of the K answers."""
@@ -214,6 +230,12 @@ class Mechanism(TakesCounts[Release]):
 facts.named_answers.register(Mechanism, lambda made: made.workload.queries)
 
 
+@facts.answer_layout.register(Mechanism)
+def _answer_layout(made: Mechanism) -> tuple[AnswerTable, ...]:
+    names = made.workload.queries
+    return Release(np.zeros(len(names)), names, made.guarantee, made.fingerprint, law=made).answer_tables()
+
+
 @facts.below_by_noise.register(Mechanism)
 def _below_by_noise(made: Mechanism, table: AnswerTable) -> NDArray[np.bool_]:
     counts = made.workload.nonnegative_rows & (made._biases == 0)
@@ -252,6 +274,16 @@ def spent_deltas(mechanism: facts.FrozenMechanism) -> dict[str, float | None]:
     if not isinstance(mechanism, Mechanism) or mechanism.delta is None:
         return {}
     return {"delta": mechanism.delta, "spent_delta": spent_delta(mechanism)}
+
+
+def preprocessing_words(mechanism: Mechanism) -> str:
+    """What is answered in the place of the queries, where it is another matrix on purpose; empty elsewhere."""
+    if not mechanism.biased or not isinstance(mechanism.effective, np.ndarray):
+        return ""
+    c, off = mechanism.preprocessing[1], max(mechanism.biased.values())
+    return (
+        f"c Q' in the place of Q, off by up to {at_most(off)} for each record; c from {at_most(c.min())} to {at_most(c.max())}"
+    )
 
 
 def ball_words(mechanism: Mechanism) -> str:
@@ -479,6 +511,7 @@ def summary_lines(mechanism: GridMechanism) -> list[str]:
         f"Mechanism:   {mechanism.family}; expected total squared error {at_most(mechanism.error(), 6)}",
         *_noise_lines(mechanism),
         *([f"Norm ball:   {ball_words(mechanism)}"] if ball_words(mechanism) else []),
+        *([f"(Q', c):     {preprocessing_words(mechanism)}"] if preprocessing_words(mechanism) else []),
         f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget "
         f"{at_most(certificate.ratio or 0.0, 6)} over {certificate.pairs:,} pairs, {certificate.place}",
         f"             {certificate.arithmetic}",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -33,7 +34,7 @@ from designer.certificate.agreement import (
 from designer.certificate.change_norms import ByLength
 from designer.certificate.norms import Norm
 from designer.mechanism.additive import WITH_DELTA, AdditiveMechanism, is_unwritten
-from designer.mechanism.composition import CompositionOfCounts, cost_of_falloff
+from designer.mechanism.composition import CompositionOfCounts, cost_of_falloff, single_changes
 from designer.mechanism.interface import GridMechanism, Mechanism
 from designer.mechanism.release import Release, kept_rows
 from designer.problem.compressed_rows import IntervalRows, entries_of, extremes, rows_of
@@ -268,6 +269,9 @@ class GridComposition(CompositionOfCounts[G]):
 class AdditiveComposition(GridComposition[AdditiveMechanism]):
     """The same; under a delta by the length that a budget allows."""
 
+    def shapes_of_all(self, made: AdditiveMechanism, budget: Fraction) -> tuple[Tradeoff, ...]:
+        return _common_shapes(made, budget)
+
     def cost(self, made: AdditiveMechanism, budget: Fraction) -> Cost:
         """The same; a budget of 0 allows a length, too, where there is a delta."""
         return super().cost(made, budget) if made.delta is None else _cost_under_delta(made, budget, Fraction(made.delta))
@@ -303,6 +307,32 @@ class AdditiveComposition(GridComposition[AdditiveMechanism]):
         if len(places) > MOST_SHAPES:
             return ()
         return tuple(discrete_laplace(rates[k] * abs(int(moved[k])), abs(int(moved[k]))) for k in places)
+
+
+@lru_cache(maxsize=64)
+def _common_shapes(made: AdditiveMechanism, budget: Fraction) -> tuple[Tradeoff, ...]:
+    """Those of the change that moves the same answers as all others of at most the budget, by as many steps of the grid or
+    more; none where no single one does."""
+    rates = {} if made.delta is not None or is_unwritten(made) else _laplace_rates(made)
+    moves = single_changes(made, budget) if rates else None
+    if moves is None:
+        return ()
+    moved = np.unique(np.abs(np.rint(moves / made.grid.steps)).astype(np.int64), axis=0)
+    kinds = {tuple(sorted(((rates[k], row[k]) for k in rates if row[k]), reverse=True)) for row in moved.tolist()}
+    longest = max(kinds, key=lambda kind: sum((rate * steps for rate, steps in kind), Fraction(0)), default=())
+    if not 1 <= len(longest) <= MOST_SHAPES or not all(_within_moves(kind, longest) for kind in kinds):
+        return ()
+    return tuple(discrete_laplace(rate * steps, steps) for rate, steps in longest)
+
+
+def _within_moves(moves: Sequence[tuple[Fraction, int]], others: Sequence[tuple[Fraction, int]]) -> bool:
+    """Has each move, (rate, steps), another of its own at the same rate with as many steps or more? Both in falling order."""
+    left = list(others)
+    for rate, steps in moves:
+        found = next((k for k, (own, most) in enumerate(left) if own == rate), None)
+        if found is None or left.pop(found)[1] < steps:
+            return False
+    return True
 
 
 def _laplace_rates(made: AdditiveMechanism) -> dict[int, Fraction]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,11 +29,15 @@ from designer.certificate.guarantee import (
     Optimality,
     require_family,
 )
+from designer.limits import MOST_LOSSES
+from designer.mechanism.composition import single_changes
 from designer.mechanism.interface import Falloff, GridMechanism, common_parts
 from designer.mechanism.noise import Grid
+from designer.mechanism.spec import GridComposition
 from designer.mechanism.staircase_noise import (
     Difference,
     DrawnNoise,
+    DrawnPeaks,
     Peaks,
     Stairs,
     coordinates,
@@ -45,6 +49,8 @@ from designer.problem.workload import WORKLOAD, Workload, changes_given, moved, 
 from designer.relations.kinds import RELATION
 from designer.sampling.entropy import Entropy
 from designer.sampling.margins import NoiseFacts
+from designer.tradeoff.functions import Tradeoff
+from designer.tradeoff.response_mixture import ResponseMixture
 
 THEOREM = (
     "P(z) is proportional to exp(-unit h(z)) on a coset of the lattice of all protected differences, and h(z + u) <= h(z) + "
@@ -248,3 +254,25 @@ class StaircaseMechanism(GridMechanism):
         """The mechanism of a spec, certified anew."""
         require_keys(core, keys(cls.spec_form.core), "mechanism")
         return cls(**common_parts(core), noise=noise_from_spec(core["noise"]))
+
+
+class StaircaseComposition(GridComposition[StaircaseMechanism]):
+    """By the fall-off of the noise, and by the law of the loss where it is tabulated."""
+
+    def shapes_of_all(self, made: StaircaseMechanism, budget: Fraction) -> tuple[Tradeoff, ...]:
+        return _loss_law(made, budget)
+
+
+@lru_cache(maxsize=64)
+def _loss_law(made: StaircaseMechanism, budget: Fraction) -> tuple[Tradeoff, ...]:
+    """What every change of at most this budget, above 0, is promised (docs/theory/tradeoff.md, 12); nothing of stairs, of which
+    no more is known than the budget."""
+    if not isinstance(made._drawn, DrawnPeaks) or budget / made.noise.unit >= MOST_LOSSES:
+        return ()
+    moves = single_changes(made, budget)
+    if moves is None or not len(moves):
+        return ()
+    whole = np.rint(moves[:, made._heard] / made.grid.steps[made._heard]).astype(np.int64)
+    upward = np.where(np.take_along_axis(whole, (whole != 0).argmax(axis=1)[:, None], axis=1) < 0, -whole, whole)
+    within = [Difference(tuple(row), budget, 0, 0) for row in np.unique(upward, axis=0).tolist()]
+    return (ResponseMixture.above(made.noise.unit, made._drawn.chances_of_losses(within).tolist()),)

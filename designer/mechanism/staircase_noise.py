@@ -38,6 +38,7 @@ from solvers.limits import MOST_TABLE_PLACES
 
 
 MOST_PAIRS = 200_000  # whose exact budgets take a second
+LEFT_OUT = 1e-9  # of the mass, in laws of the privacy loss
 
 
 @dataclass(frozen=True)
@@ -341,6 +342,22 @@ class DrawnPeaks(DrawnNoise):
     def margins(self, rows: Floats, beyond: float) -> Floats:
         led = rows @ np.array(self.noise.basis, dtype=np.float64).T / 2
         return self.sampler.law.margins(led, beyond)
+
+    def chances_of_losses(self, moved: Sequence[Difference]) -> Floats:
+        """Bounds, (J,), of the probability that a shift by any of these differences changes h by j units or more, j from 1 on;
+        what the table leaves counts as the largest change."""
+        law, costs = self.sampler.law, self.costs(moved)
+        k = law.enough(LEFT_OUT)
+        heights, points = law.table(k), law.walks.shells.points(k)
+        masses = np.exp(-float(self.noise.unit) * heights)
+        led = 2 * np.array(coordinates([u.steps for u in moved], self.noise.basis), dtype=np.int64)
+        chances = np.zeros((len(led), max(costs) + 1))
+        for u, cost, own in zip(led, costs, chances, strict=True):
+            places = law.walks.shells.flat(points + u, k)
+            sizes = np.where(places < 0, cost, np.abs(heights[places] - heights))
+            own += np.cumsum(np.bincount(sizes, masses, len(own))[::-1])[::-1]
+            own[: cost + 1] += law.tail(k)
+        return np.asarray(chances.max(axis=0)[1:] / masses.sum() * (1 + 1e-9))
 
     def _expected(self, rows: Floats, power: int) -> Floats:
         led = rows @ np.array(self.noise.basis, dtype=np.float64).T

@@ -21,8 +21,10 @@ from designer.base.checks import assign, count, is_text, meant, shown
 from designer.base.errors import InvalidProblem
 from designer.base.labels import EXACT, NUMBER, is_missing, number_in_file
 from designer.base.schema import COUNT, Named, Schema, either, list_of, noted, number, one_of, record, text
+from designer.limits import MOST_COMBINED_COLUMNS
 
 LISTED = 12  # labels of a column in a line
+COMBINING = ("sum", "product", "quotient")  # what numbers of several columns of a file make
 PERIODS = {"month": 7, "year": 4}  # how much of an ISO day is left
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T].*)?", re.DOTALL)
 BINS = either(
@@ -43,6 +45,11 @@ COLUMN_KEYS: Mapping[str, Schema] = {
         "Codes that say that a value is missing, and ranges of them: [98, 99, [-inf, -1]].",
         list_of(either(CODE, list_of(CODE, least=2, most=2))),
     ),
+    "column": noted("The column of the file that is read, where it is called otherwise there.", text()),
+    "prefix": noted("How many of the first characters of a code are kept.", COUNT),
+    "sum": noted("Columns of numbers of the file that are added up; `missing` are codes in these.", list_of(text(), least=2)),
+    "product": noted("Columns of numbers of the file that are multiplied, such as a weight and an amount.", list_of(text(), 2)),
+    "quotient": noted("Two columns of numbers of the file, the first divided by the second.", list_of(text(), 2, 2)),
 }
 COLUMN_FORM = Named("column_reading", record({}, COLUMN_KEYS, note="How a column of records is read."))
 COLUMN_IN_FILE = Named(
@@ -132,16 +139,42 @@ def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ColumnReading:
-    """How one column is read. bins: lower ends, "month" or "year"; labels: by code; missing: codes, ranges (low, high)."""
+    """How one column is read. bins: lower ends, "month" or "year"; labels: by code; missing: codes, ranges (low, high). column:
+    its name in the file. prefix: how many characters of a code are kept. sum, product, quotient: of which columns it is."""
 
     bins: tuple[float, ...] | str | None = None
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     missing: tuple[Any, ...] = ()
+    column: str = ""
+    prefix: int | None = None
+    sum: tuple[str, ...] = ()
+    product: tuple[str, ...] = ()
+    quotient: tuple[str, ...] = ()
 
     @property
     def changes(self) -> bool:
         """Is a value read as anything else than itself?"""
-        return self.bins is not None or bool(self.missing)
+        return self.bins is not None or self.prefix is not None or bool(self.missing or self.column or self.combined)
+
+    @property
+    def combined(self) -> tuple[str, ...]:
+        """The columns of the file from which a number is computed."""
+        return self.sum or self.product or self.quotient
+
+    def sources(self, name: str) -> tuple[str, ...]:
+        """The columns of the file that are read for the column of this name."""
+        return self.combined or (self.column or name,)
+
+    def number(self, parts: Sequence[float | str | None]) -> float | str | None:
+        """The sum, product or quotient of the numbers of one record; missing where one is, and where the divisor is 0; a text
+        where one is a text, which spells no number."""
+        if texts := [part for part in parts if isinstance(part, str)]:
+            return texts[0]
+        numbers = [part for part in parts if part is not None and not isinstance(part, str)]
+        if len(numbers) < len(parts) or (self.quotient and not numbers[1]):
+            return None
+        found = numbers[0] / numbers[1] if self.quotient else math.prod(numbers) if self.product else sum(numbers)
+        return found if math.isfinite(found) else None
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -171,6 +204,8 @@ class ColumnReading:
         """What a value is read as. code: its text; value: its number, None where it is none."""
         if self.is_missing(code):
             return None
+        if self.prefix is not None:
+            return str(code)[: self.prefix]
         if isinstance(self.bins, str):
             return str(code)[: PERIODS[self.bins]] if DAY.fullmatch(str(code)) else code
         if self.bins is None or value is None or not self.bins[0] <= value < math.inf:
@@ -199,7 +234,7 @@ class ColumnReading:
         if labels and isinstance(bins, tuple) and (unknown := [code for code in labels if code not in bin_labels(bins)]):
             raise InvalidProblem(f"{where} labels: {shown(unknown[0])} is none of the bins {list(bin_labels(bins))}.")
         declared = tuple(_missing(code, f"{where} missing") for code in _list(missing, f"{where} missing"))
-        made = cls(bins, MappingProxyType(dict(labels)), declared)
+        made = cls(bins, MappingProxyType(dict(labels)), declared, **_source(given, where))
         if both := [code for code in labels if made.is_missing(code)]:
             raise InvalidProblem(f"{where} missing: {shown(both[0])} has a label, too; a code is a value or missing, not both.")
         return made
@@ -208,7 +243,8 @@ class ColumnReading:
         """Plain data; infinite ends of ranges as texts, which JSON holds."""
         ends = [[_finite(end) for end in own] if isinstance(own, tuple) else own for own in self.missing]
         bins = list(self.bins) if isinstance(self.bins, tuple) else self.bins
-        found = {"bins": bins, "labels": dict(self.labels), "missing": ends}
+        found = {"bins": bins, "labels": dict(self.labels), "missing": ends, "column": self.column, "prefix": self.prefix}
+        found |= {name: [*getattr(self, name)] for name in COMBINING}
         return {name: value for name, value in found.items() if value}
 
 
@@ -291,6 +327,26 @@ class Reading:
 
 
 UNSAID = Reading()
+
+
+def _source(given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """What of the file a column is read from."""
+    said = {key: given[key] for key in ("column", *COMBINING) if key in given}
+    if len(said) > 1 or ("prefix" in given and {"bins", *COMBINING} & set(given)):
+        raise InvalidProblem(
+            f"{where}: give one of column, sum, product and quotient, and a prefix of codes alone, without bins."
+        )
+    names = {key: tuple(_list(said[key], f"{where} {key}")) for key in COMBINING if key in said}
+    for key, own in names.items():
+        if not all(map(_is_line, own)) or not 2 <= len(own) <= (2 if key == "quotient" else MOST_COMBINED_COLUMNS):
+            raise InvalidProblem(
+                f"{where} {key} = {shown([*own])}: give two names of columns, up to {LISTED} but for a quotient."
+            )
+    if "column" in said and not _is_line(said["column"]):
+        raise InvalidProblem(f"{where} column = {shown(said['column'])}: give the name of a column of the file.")
+    if "prefix" in given:
+        names["prefix"] = count(given["prefix"], f"{where} prefix")  # type: ignore[assignment]
+    return {**said, **names}
 
 
 def require_known(given: Mapping[str, Any], known: Any, where: str) -> None:

@@ -26,6 +26,7 @@ from designer.files.office_files import (
     marks_of,
     notes_on,
     require_file_columns,
+    sources_of,
 )
 from designer.problem.histogram import OTHERS, REFUSE, WORDS
 from designer.problem.reading import ColumnReading, Reading
@@ -40,7 +41,7 @@ CONFIDENTIAL = (
     "CONFIDENTIAL: this report quotes the records. It is for those who hold them; do not publish it or send it on. Nothing was "
     "released, and nothing was spent."
 )
-NO_NUMBER = ", which count as 0 in sums and are left out of averages and quantiles"
+NO_NUMBER = ", count as 0 in sums and are left out of averages and quantiles"
 BLURRED = (
     "numbers from 2^53 on of a column of floats, or of whole numbers that one missing makes floats (int64 in pandas); "
     "they count as not listed: hold them as texts, or as whole numbers that may be missing (Int64 in pandas)"
@@ -70,13 +71,15 @@ class DataIssue:
     rows: int
     values: tuple[tuple[str, int], ...] = ()
     first: int | None = None  # of the records, from 1 on
+    of: int = 0  # rows in all, where it is said
 
     def lines(self) -> list[str]:
         """For the terminal."""
         listed = [f"    {value}: {rows:,}" for value, rows in self.values[:SHOWN]]
-        rest = len(self.values) - SHOWN
+        rest, of = len(self.values) - SHOWN, f" of {self.of:,}" if self.of else ""
+        first = f"; the first is record {self.first:,}" if self.first else ""
         return [
-            f"{printed(self.where)}: {self.rows:,} {self.what}{f'; the first is record {self.first:,}' if self.first else ''}",
+            f"{printed(self.where)}: {self.rows:,}{of} {self.what}{first}",
             *listed,
             *([f"    and {rest:,} more"] if rest > 0 else []),
         ]
@@ -150,7 +153,8 @@ def check_records(
     needed = (*listing.columns, *([] if entity is None or entity in listing.columns else [entity]))
     columns = _columns(data, needed, reading, listing.compared)
     rows = len(next(iter(columns.values()), ()))
-    found = [*_of_values(listing, columns), *_of_groups(listing, columns), *_of_numbers(listing, columns)]
+    issues = (*_of_values(listing, columns), *_of_groups(listing, columns), *_of_numbers(listing, columns))
+    found = [replace(issue, of=rows) for issue in issues]
     path = Path(data) if isinstance(data, (str, Path)) else None
     warnings = [] if rows else ["there is no record; a release would hold noise alone."]
     warnings += _of_file_itself(path, reading, listing) if path else []
@@ -242,7 +246,7 @@ def _columns(data: Any, needed: Sequence[str], reading: Reading, numbers: Sequen
     """The columns that are looked at; of a CSV file as texts, None where they are empty, numbers read."""
     if isinstance(data, (str, Path)):
         path = Path(data)
-        require_file_columns(path, needed, column_names(path, reading), reading)
+        require_file_columns(path, sources_of(needed, reading), column_names(path, reading), reading)
         if is_office_file(path) or path.suffix == ".csv" or any(name in reading.changing for name in needed):
             return _of_file(path, needed, reading, numbers)
         held: Any = parquet_columns(path)
@@ -299,9 +303,11 @@ def _of_file_itself(path: Path, reading: Reading, listing: ExpectedValues) -> li
             f"{longer[0]:,}; what is beyond is cut off. Put fields that hold the delimiter in quotes."
         ]
     told: list[str] = []
-    for variable in dictionary_of(path, reading) if is_office_file(path) else ():
-        name, own = variable.name, reading.columns.get(variable.name, ColumnReading())
-        if name not in listing.columns or isinstance(own.bins, tuple):
+    dictionary = {variable.name: variable for variable in dictionary_of(path, reading)} if is_office_file(path) else {}
+    for name in listing.columns:
+        own = reading.columns.get(name, ColumnReading())
+        variable = dictionary.get(own.sources(name)[0])
+        if variable is None or isinstance(own.bins, tuple) or own.prefix is not None or own.combined:
             continue
         known = listing.values.get(name, own.values or None)
         if twice := [text for text, times in Counter(variable.labels.values()).items() if times > 1]:
@@ -339,7 +345,7 @@ def _of_values(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]
         if held:
             unlisted = (known is None and not is_missing(value) for value, known in zip(columns[name], names, strict=True))
             first = 1 + list(unlisted).index(True)
-            yield DataIssue(name, "rows with a value that is not listed", sum(held.values()), _quoted(held, values), first)
+            yield DataIssue(name, "have a value that is not listed", sum(held.values()), _quoted(held, values), first)
     for universe in listing.universes:
         assert universe.keys is not None
         own = universe.names([columns[name] for name in universe.keys.columns])
@@ -347,7 +353,7 @@ def _of_values(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]
         apart = {cell: n for cell, n in rows.items() if cell not in universe.position}
         if apart:
             where = " x ".join(universe.keys.columns)
-            yield DataIssue(where, "rows with a combination that is not listed", sum(apart.values()), _quoted(apart, ()))
+            yield DataIssue(where, "have a combination that is not listed", sum(apart.values()), _quoted(apart, ()))
 
 
 def _blurred(name: str, column: Sequence[object]) -> Iterator[DataIssue]:
@@ -363,24 +369,24 @@ def _written(value: object) -> str | None:
 def _of_groups(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]:
     """Records that a query asks about and that are in none of its groups, level by level."""
     for where, rows, known in listing.outside(columns):
-        yield DataIssue(where, "rows in none of the listed groups", sum(rows.values()), _quoted(rows, known))
+        yield DataIssue(where, "are in none of the listed groups", sum(rows.values()), _quoted(rows, known))
 
 
 def _of_numbers(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]:
     """Numbers that cannot be read, are missing, or lie beyond the bounds."""
-    consequence = ", which are refused" if listing.rule == REFUSE else NO_NUMBER
+    consequence = ", and are refused" if listing.rule == REFUSE else NO_NUMBER
     for name, (lower, upper) in listing.numbers.items():
         texts = Counter(value for value in columns[name] if isinstance(value, str))
         if texts:
-            what = f"numbers that cannot be read{consequence}"
+            what = f"cannot be read as numbers{consequence}"
             first = 1 + next(place for place, value in enumerate(columns[name]) if isinstance(value, str))
             yield DataIssue(name, what, sum(texts.values()), _quoted(texts, ()), first)
         yield from _missing(name, sum(value is None for value in columns[name]), NO_NUMBER)
         known = [value for value in columns[name] if value is not None and not isinstance(value, str)]
         numbers = [value for value in (python_number(value, name) for value in known) if value is not None]
         for what, beyond in (
-            (f"numbers below the lower bound {lower}, which count as {lower}", sum(value < lower for value in numbers)),
-            (f"numbers above the upper bound {upper}, which count as {upper}", sum(value > upper for value in numbers)),
+            (f"are below the lower bound {lower}, and count as {lower}", sum(value < lower for value in numbers)),
+            (f"are above the upper bound {upper}, and count as {upper}", sum(value > upper for value in numbers)),
         ):
             if beyond:
                 yield DataIssue(name, what, beyond)
@@ -403,7 +409,7 @@ def _of_entities(column: Sequence[object], entity: str, bound: int) -> Iterator[
 
 def _missing(name: str, rows: int, consequence: str = "") -> Iterator[DataIssue]:
     if rows:
-        yield DataIssue(name, f"missing values{consequence}", rows)
+        yield DataIssue(name, f"are missing{consequence}", rows)
 
 
 def _quoted(found: Mapping[Any, int], known: Any) -> tuple[tuple[str, int], ...]:

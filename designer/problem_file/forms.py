@@ -25,6 +25,7 @@ from designer.designing.dispatch import design
 from designer.designing.printouts import optimality_lines
 from designer.files.data_files import read_table
 from designer.mechanism.caution_lines import cautions
+from designer.mechanism.derived import DERIVED
 from designer.problem.histogram import IN_FILES, OTHERS
 from designer.problem.reading import ATTRIBUTE_KEYS, UNSAID, ColumnReading, Reading, require_known
 from designer.problem.reading import SECTIONS as READINGS
@@ -364,6 +365,7 @@ PERIOD = noted(
     f"{NOTES['period']} A text, a year, a date, or the first and the last of either.",
     either(POINT_IN_TIME, list_of(POINT_IN_TIME, least=2, most=2)),
 )
+LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 MOMENTS = ("period", "values")  # whose dates and times are no labels
 NAMED_UNITS = {"type": "object", "additionalProperties": text()}
 ABOUT = Named(
@@ -407,9 +409,10 @@ def with_code_lists(data: Mapping[str, Any], folder: Path) -> tuple[dict[str, An
 
 
 def code_list(path: Path) -> dict[str, str]:
-    """The label of each code, from the first two columns of a public table; refuses a gap and a code that is there twice."""
+    """The label of each code, from the first two columns of a public table, or from a code list in SDMX-ML; refuses a gap and a
+    code that is there twice."""
     found: dict[str, str] = {}
-    columns = list(read_table(path).values())
+    columns = sdmx_codes(path) if path.suffix == ".xml" else list(read_table(path).values())
     if len(columns) < 2:
         raise InvalidProblem(f"{path}: has one column; write codes in the first and their labels in the second.")
     for line, (code, label) in enumerate(zip(*columns[:2], strict=True), 2):
@@ -419,6 +422,24 @@ def code_list(path: Path) -> dict[str, str]:
             raise InvalidProblem(f"{path}, line {line}: has the code {shown(code)} once more; leave one of the lines out.")
         found[code] = label
     return found
+
+
+def sdmx_codes(path: Path) -> list[list[str]]:
+    """Codes and names of the only code list of an SDMX-ML structure file, in English where it has that, in order."""
+    from xml.etree import ElementTree
+
+    try:
+        lists = [node for node in ElementTree.parse(path).iter() if node.tag.endswith("}Codelist")]
+    except (OSError, ElementTree.ParseError, ValueError) as error:
+        raise InvalidProblem(f"{path}: is no XML that can be read ({error}); give a code list in SDMX-ML, or as CSV.") from None
+    if len(lists) != 1:
+        raise InvalidProblem(f"{path}: has {len(lists)} code lists; give a file with one, or codes and labels as CSV.")
+    codes, labels = [], []
+    for code in (node for node in lists[0] if node.tag.endswith("}Code")):
+        names = {node.get(LANGUAGE, ""): (node.text or "").strip() for node in code if node.tag.endswith("}Name")}
+        codes.append(code.get("id", ""))
+        labels.append(names.get("en", next(iter(names.values()), "")))
+    return [codes, labels]
 
 
 def with_values_of_domain(data: Mapping[str, Any]) -> tuple[dict[str, Any], Reading]:
@@ -473,6 +494,7 @@ DEFAULT = "linear_queries"
 HEADING: Mapping[str, Fragment] = {
     "title": noted("What the file is about, in a few words.", text()),
     "about": ABOUT,
+    "derived": list_of(DERIVED),
     **IN_FILES,
     **READINGS,
 }

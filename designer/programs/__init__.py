@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from designer.programs.preprocessing_program import PreprocessingProgram as preprocessing
     from designer.programs.scales_program import BoxProgram as box
     from designer.programs.scales_program import CappedProgram as capped_l1
+    from designer.programs.scales_program import DiagonalProgram as diagonal_gaussian
+    from designer.programs.search import of as of
     from designer.programs.stated_programs import BundlesProgram as bundles
     from designer.programs.stated_programs import KNormProgram as k_norm
     from designer.programs.stated_programs import LatticeProgram as lattice
@@ -34,6 +36,7 @@ __all__ = [
     "bundles",
     "capped_l1",
     "channel",
+    "diagonal_gaussian",
     "ellipsoid",
     "gaussian",
     "k_norm",
@@ -42,6 +45,7 @@ __all__ = [
     "lattice",
     "limit",
     "marginals",
+    "of",
     "preprocessing",
     "records",
     "statistical",
@@ -56,7 +60,8 @@ __getattr__, __dir__ = public_names(
         "designer.programs.laplace_program": "laplace=LaplaceProgram laplace_joint=LaplaceJointProgram",
         "designer.programs.marginals_program": "marginals=MarginalsProgram records=RecordsProgram",
         "designer.programs.preprocessing_program": "preprocessing=PreprocessingProgram",
-        "designer.programs.scales_program": "box=BoxProgram capped_l1=CappedProgram",
+        "designer.programs.scales_program": "box=BoxProgram capped_l1=CappedProgram diagonal_gaussian=DiagonalProgram",
+        "designer.programs.search": "of",
         "designer.programs.stated_programs": (
             "bundles=BundlesProgram k_norm=KNormProgram lattice=LatticeProgram limit=LimitProgram"
         ),

@@ -34,7 +34,7 @@ from designer.designing.laplace_joint import joint_changes
 from designer.designing.measured import measurable
 from designer.mechanism.additive import AdditiveMechanism
 from designer.programs.constraints import NOTICED, Named, Separated
-from designer.programs.rounds import Rounds, Solved, SolverAnswer
+from designer.programs.rounds import Rounds, ScaledProblem, Solved, SolverAnswer
 from designer.programs.search import ActivePairs, Descent, MechanismProgram, question_of
 from designer.relations.problem import Problem
 from solvers.programs.biconvex import FLOORS, ScaledFit, fit_rows_alone, multiplier_bound
@@ -312,15 +312,12 @@ class BiasedProgram(MechanismProgram):
     def state_all(self) -> None:
         self.active.add_all()
 
-    def cvxpy_problem(self) -> cp.Problem:
-        """The whole program, every pair written out. Where it is not convex: solved first, and then the convex restriction at
-        the answer, in which `|x| / c` gives way to `x^2 / (2 t) + t / (2 c^2)`; rows without noise stay constant."""
-        if not self.is_convex:
-            self.solve()
-        stated, still = super().cvxpy_problem(), np.flatnonzero(self.still)
-        same = [] if self._spread is None else [self.Q[:, self.universe.first] @ self._spread == self.Q]
-        quiet = [self.Q[still] @ self.active.columns == 0, self.c[still] == 0] if len(still) else []
-        return cp.Problem(stated.objective, [*stated.constraints, *same, *quiet])
+    def cvxpy_problem(self) -> ScaledProblem:
+        """The whole program, every pair written out, in units of its answer, for which it is solved first. Where it is not
+        convex: the convex restriction at the answer, in which `|x| / c` gives way to `x^2 / (2 t) + t / (2 c^2)`; rows without
+        noise stay constant."""
+        self.solve()
+        return super().cvxpy_problem()
 
     def learn(self, answer: SolverAnswer) -> None:
         """Keep the best bound that the multipliers of a restriction prove."""

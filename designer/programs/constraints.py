@@ -236,6 +236,22 @@ def _sides(thing: Any, named: Named) -> str:
 # A working set of rows, grown by exact separation.
 
 
+# Of so many rows and more those are left out that one of the longest, so many, implies.
+MANY, LONGEST = 10_000, 2_000
+
+
+def without_implied(rows: Floats) -> Floats:
+    """Rows of `rows w <= 1`, w >= 0, without those that are nowhere above another one; of few rows all, (M, s)."""
+    if len(rows) < MANY:
+        return rows
+    rows = rows[np.argsort(-(rows / rows.max(axis=0)).sum(axis=1), kind="stable")]
+    kept: list[Floats] = []
+    while len(rows) and len(kept) < LONGEST:
+        kept.append(rows[0])
+        rows = rows[(rows > rows[0]).any(axis=1)]
+    return np.vstack([*kept, rows])
+
+
 # A row that is exceeded by less than this is not worth another round: repair divides by it.
 NOTICED = 1e-9
 

@@ -1,12 +1,7 @@
 """Noise that falls off exponentially in the best ellipsoid, as a program in CVXPY (docs/guides/programs.md).
 
-With `X = Sigma^-1`, q_k the rows of the reconstruction, v the weights of the queries and s the number of coordinates:
-
-    minimise    (s + 1) sum_k v_k q_k' X^-1 q_k     (squared;  (s + 1) max_k v_k q_k' X^-1 q_k  max)
-                a_s sum_k v_k (q_k' X^-1 q_k)^1/2   (absolute)
-    subject to  u' X u <= b^2                       for every protected pair (u, b)
-
-`q' X^-1 q` is convex in X, and so is its root: with `y <= 1 / (q' X^-1 q)`, that is `X >= y q q'`, it is the least `y^-1/2`.
+`X = Sigma^-1`, q_k the rows of the reconstruction, v the weights of the queries and s the number of coordinates. `q' X^-1 q` is
+convex in X, and so is its root: with `y <= 1 / (q' X^-1 q)`, that is `X >= y q q'`, it is the least `y^-1/2`.
 """
 
 from __future__ import annotations
@@ -50,6 +45,12 @@ class EllipsoidProgram(MechanismProgram):
     """
 
     title = "ellipsoid"
+    source = "SEMI Algorithm 5 with the best ellipsoid; docs/theory/ellipsoid.md"
+    formula = """
+        minimise    (s + 1) sum_k v_k q_k' X^-1 q_k     (squared;  (s + 1) max_k v_k q_k' X^-1 q_k  max)
+                    a_s sum_k v_k (q_k' X^-1 q_k)^1/2   (absolute)
+        subject to  u' X u <= b^2                       for every protected pair (u, b)
+    """
     encloses_all = True
     notion: ClassVar[Literal["pure", "zcdp"]] = "pure"
     falloff: ClassVar[Falloff] = "exponential"
@@ -272,21 +273,38 @@ class EllipsoidProgram(MechanismProgram):
 
     @cached_property
     def _basis(self) -> Floats:
-        """B of the precision `B B'` that equal multipliers give: `Sigma C Sigma = M`, M the mean of `r r'`; every cost at least
-        `RIDGE` of the largest, in units in which the coordinates vary alike."""
-        spread = np.ptp(self.moving.points, axis=0)
-        asked = self._root(self.question.costs).T * spread
-        asked = np.linalg.qr(np.vstack([asked / np.linalg.norm(asked), math.sqrt(RIDGE) * np.eye(self.order)]))[1]
-        rows = self.working.rows / spread
-        values, vectors = np.linalg.eigh(asked @ (rows.T @ rows / len(rows)) @ asked.T)
-        basis = (asked.T @ (vectors * np.maximum(values, RIDGE * values[-1]) ** -0.25)) / spread[:, None]
-        return np.asarray(basis / np.sqrt(np.square(self.working.rows @ basis).sum(axis=1).max()))
+        return equal_multipliers(self.working.rows, self._root(self._typical_costs), np.ptp(self.moving.points, axis=0))
+
+    @cached_property
+    def _typical_costs(self) -> Floats:
+        """Weights of variances with which the squared loss has about the noise of the problem's own: v over the standard
+        errors, and v over the largest weighted variance, where each answer is alone."""
+        costs = self.question.costs
+        if self.question.loss == "squared":
+            return costs
+        alone = np.abs(self.working.rows @ self.queries.T).max(axis=0)
+        alone = np.where(self._noisy, alone, 1.0)
+        return np.asarray(costs / alone if self.question.loss == "absolute" else 1 / alone**2)
 
     @cached_property
     def _frame(self) -> Floats:
         """s independent rows of the first working set, in the coordinates of Y."""
         rows = self.working.rows @ self._basis
         return np.asarray(rows[pivots(rows.T)[0]])
+
+
+def equal_multipliers(rows: Floats, root: Floats, spread: Floats) -> Floats:
+    """B of the precision `B B'`, (s, s), that equal multipliers give: `Sigma C Sigma = M`, M the mean of `r r'`, as large as
+    the rows allow; every cost at least `RIDGE` of the largest, in units in which the coordinates vary alike.
+
+    rows: u / b, (M, s). root: L with `L L' = C`, (s, k). spread: of the coordinates, (s,).
+    """
+    asked = root.T * spread
+    asked = np.linalg.qr(np.vstack([asked / np.linalg.norm(asked), math.sqrt(RIDGE) * np.eye(len(spread))]))[1]
+    alike = rows / spread
+    values, vectors = np.linalg.eigh(asked @ (alike.T @ alike / len(rows)) @ asked.T)
+    basis = (asked.T @ (vectors * np.maximum(values, RIDGE * values[-1]) ** -0.25)) / spread[:, None]
+    return np.asarray(basis / np.sqrt(np.square(rows @ basis).sum(axis=1).max()))
 
 
 def _one_sign(rows: Floats) -> Floats:
@@ -312,12 +330,6 @@ def _spanning_rows(moving: SensitivitySet) -> Floats:
 
 # The optimal Gaussian matrix mechanism as a program in CVXPY (docs/guides/programs.md).
 #
-# With `X = Sigma^-1`, q_k the rows of the reconstruction and v the weights of the queries:
-#
-#     minimise    sum_k v_k q_k' X^-1 q_k             (squared;  max_k v_k q_k' X^-1 q_k  max)
-#                 (2 / pi)^1/2 sum_k v_k (q_k' X^-1 q_k)^1/2   (absolute)
-#     subject to  u' X u <= b^2                       for every protected pair (u, b)
-#
 # The same program as that of the ellipsoid with exponential fall-off, but for the covariance, which is Sigma itself.
 
 
@@ -328,6 +340,12 @@ class GaussianProgram(EllipsoidProgram):
     """
 
     title = "gaussian"
+    source = "the Gaussian matrix mechanism; docs/theory/ellipsoid.md"
+    formula = """
+        minimise    sum_k v_k q_k' X^-1 q_k                      (squared;  max_k v_k q_k' X^-1 q_k  max)
+                    (2 / pi)^1/2 sum_k v_k (q_k' X^-1 q_k)^1/2   (absolute)
+        subject to  u' X u <= b^2                                for every protected pair (u, b)
+    """
     notion = "zcdp"
     falloff = "gaussian"
 

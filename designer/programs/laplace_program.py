@@ -1,12 +1,7 @@
 """Independent Laplace noise with a scale for each query, as a program in CVXPY (docs/guides/programs.md).
 
-With `w_k = 1 / c_k`, c the scales, v the weights of the queries, and h_k the unit of the differences of query k:
-
-    minimise    sum_k v_k Var_k     Var_k = h_k^2 / (2 sinh^2(w_k h_k / 2))     (squared;  max_k v_k Var_k  max)
-                sum_k v_k h_k / sinh(w_k h_k)                                   (absolute)
-    subject to  sum_k |u_k| w_k <= b            for every protected pair (u, b)
-
-Where no unit is found h is 0, and these are `2 w^-2` and `w^-1`. Both are convex, because log(1 - e^-x) is concave:
+`w_k = 1 / c_k`, c the scales, v the weights of the queries, and h_k the unit of the differences of query k. Where no unit is
+found h is 0, and variances and absolute values are `2 w^-2` and `w^-1`. Both are convex, because log(1 - e^-x) is concave:
 `Var = 2 h^2 exp(-w h - 2 log(1 - exp(-w h)))`.
 """
 
@@ -51,6 +46,12 @@ class LaplaceProgram(ScalesProgram):
     """
 
     title = "laplace"
+    source = "DX Theorem 1 in w = 1 / c; docs/theory/scales.md"
+    formula = """
+        minimise    sum_k v_k Var_k     Var_k = h_k^2 / (2 sinh^2(w_k h_k / 2))     (squared;  max_k v_k Var_k  max)
+                    sum_k v_k h_k / sinh(w_k h_k)                                   (absolute)
+        subject to  sum_k |u_k| w_k <= b            for every protected pair (u, b)
+    """
     on_grid = True
 
     def __init__(self, problem: Problem) -> None:
@@ -70,10 +71,14 @@ class LaplaceProgram(ScalesProgram):
         rates = self.steps * self.alone
         return np.where(rates < NARROW, 0.0, self.steps * np.minimum(1.0, LARGEST_RATE / np.maximum(rates, NARROW)))
 
-    def _of_steps(self, power: int, root: bool) -> Any:
-        """`(h / p)^p / sinh^p(w h / p)` for every query, (K,), or its p-th root; `w^-p` where h is 0."""
+    def _of_steps(self, power: int, root: bool, most: Floats | None = None) -> Any:
+        """`(h / p)^p / sinh^p(w h / p)` for every query, (K,), or its p-th root; `w^-p` where h is 0.
+
+        most: (s,), how large w is where the expression matters; as large as a row could have alone, unless given.
+        """
         h, places = self._stated / power, np.flatnonzero(self.heard)
-        coarse, close = h * self.alone > SERIES, (h > 0) & (h * self.alone <= SERIES)
+        rates = h * (self.alone if most is None else most)
+        coarse, close = rates > SERIES, (h > 0) & (rates <= SERIES)
         exponent = 1 if root or power == 1 else 2
         whole = np.zeros(len(self.heard))
         whole[places[~coarse]] = 1.0
@@ -100,6 +105,13 @@ class LaplaceProgram(ScalesProgram):
     def mean_absolutes(self) -> Any:
         """`h / sinh(w h)`, (K,); `1 / w` on the real line."""
         return self._of_steps(1, root=False)
+
+    @cached_property
+    def loss(self) -> Any:
+        """That of the problem; the largest squared error by what steps are beside noise of equal costs, which it ends in."""
+        if self.question.loss != "max":
+            return super().loss
+        return cp.max(cp.multiply(self.question.costs, 2 * self._of_steps(2, root=False, most=self._unit)))
 
     def least_loss(self, slopes: Slopes, parts: Floats) -> float:
         """Query by query, in closed form.
@@ -153,20 +165,21 @@ def _rest_of_series(w: Any, h: Floats, power: int) -> Any:
 
 # Program (6) of the dX paper: answers of other queries Q' near Q and their scales c, in CVXPY (docs/guides/programs.md).
 #
-# With n public records, weights v, and e the largest bias that one record makes, for the loss "max" that of each query:
-#
-#     minimise    n^2 e + 2 sum_k v_k c_k^2         where  sum_k v_k (Q'_ki - Q_ki)^2 <= e  for every element i     (squared)
-#                 n e + sum_k v_k c_k               where  sum_k v_k |Q'_ki - Q_ki| <= e                            (absolute)
-#                 max_k (n^2 e_k + 2 v_k c_k^2)     where  v_k (Q'_ki - Q_ki)^2 <= e_k                              (max)
-#     subject to  sum_k |Q'_ki - Q'_kj| / c_k <= d(i, j)  for every protected pair of elements
-#
-# `objective="squared"` is the paper's own loss, `n^2 ||Q' - Q||_F^2 + 2 ||c||^2`, which counts the bias of every element.
+# n is the public number of records, v the weights, e the largest bias that one record makes, for the loss "max" that of each
+# query. `objective="squared"` is the paper's own loss, `n^2 ||Q' - Q||_F^2 + 2 ||c||^2`, which counts the bias of all elements.
 
 
 class LaplaceJointProgram(BiasedProgram):
     """Variables Q, (K, N), c, (K,), and, for the loss of the problem, e: a number, or (K,) for the loss "max"."""
 
     title = "laplace_joint"
+    source = "DX program (6), c Q' for the paper's Q'; docs/theory/biased.md"
+    formula = """
+        minimise    n^2 e + 2 sum_k v_k c_k^2         where  sum_k v_k (Q'_ki - Q_ki)^2 <= e  for every element i     (squared)
+                    n e + sum_k v_k c_k               where  sum_k v_k |Q'_ki - Q_ki| <= e                            (absolute)
+                    max_k (n^2 e_k + 2 v_k c_k^2)     where  v_k (Q'_ki - Q_ki)^2 <= e_k                              (max)
+        subject to  sum_k |Q'_ki - Q'_kj| / c_k <= d(i, j)  for every protected pair of elements
+    """
     notion = "pure"
 
     def __init__(self, problem: Problem, objective: str = "loss", delta: float = 0.05) -> None:
@@ -232,10 +245,11 @@ class LaplaceJointProgram(BiasedProgram):
 
     def _loss_of(self, bias: Any, scales: Any) -> Any:
         """The loss of the problem at a bias of n records, e times n or n^2, and scales (K,)."""
-        weighted = cp.multiply(self.factors, scales)
         if self._power == 1:
-            return bias + cp.sum(weighted)
-        return cp.max(bias + 2 * cp.square(weighted)) if self.question.loss == "max" else bias + 2 * cp.sum_squares(weighted)
+            return bias + cp.sum(cp.multiply(self.factors, scales))
+        sizes = self.factors * np.where(self.heard, self.alone, 1.0)  # what is squared is about 1
+        squares = cp.multiply(2 * sizes**2, cp.square(cp.multiply(self.factors / sizes, scales)))
+        return cp.max(bias + squares) if self.question.loss == "max" else bias + cp.sum(squares)
 
     def _objective_of(self, bias: Any, scales: Any) -> Any:
         """The objective that was asked for, at the bias of n records (K, C) and scales (K,)."""

@@ -1,10 +1,6 @@
 """Precisions of Gaussian noise in the residuals of marginal tables, as a program in CVXPY (docs/theory/marginals.md, 3).
 
-Residual A has precision `s_A = 1 / sigma_A^2`; G has a row for each kind of protected change, V a row for each table B:
-
-    minimise    sum_B cells_B weight_B (V s^-1)_B     (squared;  max_B weight_B (V s^-1)_B  max)
-    subject to  G s <= 1
-
+Residual A has precision `s_A = 1 / sigma_A^2`; G has a row for each kind of protected change, V a row for each table B.
 Source of the residuals: Xiao, He, Zhang and Kifer 2023.
 """
 
@@ -53,6 +49,11 @@ class MarginalsProgram(Program):
     """
 
     title = "marginals"
+    source = "ResidualPlanner (Xiao, He, Zhang and Kifer 2023); docs/theory/marginals.md, 3"
+    formula = """
+        minimise    sum_B cells_B weight_B (V s^-1)_B     (squared;  max_B weight_B (V s^-1)_B  max)
+        subject to  G s <= 1
+    """
     encloses_all = True
 
     def __init__(self, problem: Any) -> None:
@@ -194,6 +195,14 @@ class MarginalsProgram(Program):
         told = {"family": "residual", "repaired_loss": float(self.loss.value)}
         return made.annotated({**self.history_of(solved), **told}, claim)
 
+    @classmethod
+    def at(cls, problem: Any, mechanism: Any) -> Self:
+        program = cls(problem)
+        if not isinstance(mechanism, MarginalMechanism):
+            raise DesignFailed("program: no program states products of rows of single attributes; ask for family='residual'.")
+        program._take(mechanism)
+        return program
+
     def _built(self) -> MarginalMechanism:
         workload = self.question.workload
         precisions = np.full(len(workload.measured), np.inf)
@@ -208,11 +217,7 @@ class MarginalsProgram(Program):
 # Precisions of noise for per-record zCDP as a program in CVXPY (docs/guides/programs.md; docs/theory/record_design.md).
 #
 # Measure a has precision `s_af = 1 / sigma^2` for each family f of groups. A is the 0/1 matrix of groups over finest groups,
-# w_q its row of group q, r a public record, path(r) the groups that it is counted in:
-#
-#     minimise    sum_r weight_r P(r)  or  max_r weight_r P(r),     P(r) = sum_a r_a^2 / 2 * sum of s_af over path(r)
-#     subject to  h_aq >= 1 / target_aq^2                           for every group with a target
-#                 sum_i g_i^2 / s_a(i) <= h_aq,   A' g = h_aq w_q   for some g, one number for each noisy answer i
+# w_q its row of group q, r a public record, path(r) the groups that it is counted in.
 #
 # g / h are the weights of a linear estimate of group q without bias, 1 / h a bound of its variance; at the best g it is the
 # variance of the consistent answer. So h is concave in s, `1 / h` and `1 / sqrt(h)` are convex. Groups join as their targets
@@ -236,6 +241,12 @@ class RecordsProgram(Program):
     """
 
     title = "records"
+    source = "REC, the exact policy over a prior; docs/theory/record_design.md"
+    formula = """
+        minimise    sum_r weight_r P(r)  or  max_r weight_r P(r),     P(r) = sum_a r_a^2 / 2 * sum of s_af over path(r)
+        subject to  h_aq >= 1 / target_aq^2                           for every group with a target
+                    sum_i g_i^2 / s_a(i) <= h_aq,   A' g = h_aq w_q   for some g, one number for each noisy answer i
+    """
     promise = "while the accuracy targets are met", "even without the accuracy targets"
 
     def __init__(

@@ -1,9 +1,5 @@
 """Program (8) of the dX paper in CVXPY: stand-in queries Q' for SmallDB and MWEM, and a constant c (docs/guides/programs.md).
 
-    minimise    n e + price(c)
-    subject to  |Q'_ki - Q'_kj| <= c d(i, j)   for every query k and protected pair (i, j)
-                |Q'_ki - Q_ki| <= e            for every query k and element i
-
 The limits are linear in (Q', c, e); the price of a mechanism is concave in c. **Between two values of c it is above its
 chord**, so the program with the chord is linear and bounds the optimum there from below, and where its answer is an end of
 the part, it is exact. The range of c is divided at the answers until no part can hold a better point: the global optimum, also
@@ -28,7 +24,7 @@ from designer.certificate.norms import Norm
 from designer.programs.bounds import lagrangian_bound
 from designer.programs.constraints import NOTICED, Named, Separated
 from designer.programs.program import Program
-from designer.programs.rounds import DEFAULT, Rounds, SolverAnswer, Statement
+from designer.programs.rounds import DEFAULT, Rounds, ScaledProblem, SolverAnswer, Statement
 from designer.programs.search import ActivePairs
 from designer.relations.problem import Problem
 from designer.synthetic.multiplicative import MWEM, equal_shares
@@ -76,6 +72,12 @@ class PreprocessingProgram(Program):
     """Variables Q, (K, N), and the numbers c and e. `design()` gives the mechanism, MWEM or SmallDB, over the queries found."""
 
     title = "preprocessing"
+    source = "DX program (8), c Q' for the paper's Q'; docs/theory/synthetic.md"
+    formula = """
+        minimise    n e + price(c)
+        subject to  |Q'_ki - Q'_kj| <= c d(i, j)   for every query k and protected pair (i, j)
+                    |Q'_ki - Q_ki| <= e            for every query k and element i
+    """
 
     def __init__(
         self,
@@ -172,12 +174,13 @@ class PreprocessingProgram(Program):
     def state_all(self) -> None:
         self.active.add_all()
 
-    def cvxpy_problem(self) -> cp.Problem:
+    def cvxpy_problem(self) -> ScaledProblem:
         """The convex part, all pairs written out: c at most that of the unbiased queries, and its price, which is concave,
         replaced by its chord from 0 to there. Its value is a lower bound of the price of such queries."""
         self.part = self.chord(0.0, self.alone)
         stated = super().cvxpy_problem()
-        return cp.Problem(stated.objective, [*stated.constraints, self.c <= self.alone])
+        further = [*stated.constraints, self._units[self.c] / self.alone <= 1]
+        return ScaledProblem(stated.objective, further, stated.size, stated.stand_ins)
 
     def set_values(self, rows: Floats, constant: float) -> None:
         """Give the variables these values, rows (K, N)."""

@@ -8,7 +8,7 @@ blame where nothing is feasible. docs/guides/programs.md.
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -28,9 +28,12 @@ from designer.programs.rounds import (
     DEFAULT,
     USABLE,
     Rounds,
+    ScaledProblem,
     Solved,
     SolverAnswer,
+    Stated,
     Statement,
+    meaning,
     solve_with,
     whole_problem,
 )
@@ -40,10 +43,9 @@ LIMITED = ", under constraints of the user's own"
 ATTEMPTS = 4  # solves of one design: each tightens what repair, or the solver, broke
 
 
-class Program(ABC):
+class Program(Stated):
     """A convex program in CVXPY over named variables, with the user's own constraints and objective."""
 
-    title: ClassVar[str]  # what messages call it
     # Whether `least_linear` is over a set that contains every private point, and not only those that may be the best.
     encloses_all: ClassVar[bool] = False
     # How constraints that contradict it, and others that contradict each other without it, are told.
@@ -52,11 +54,6 @@ class Program(ABC):
     def __init__(self) -> None:
         self._own: list[OwnConstraint] = []
         self._objective: Any = None
-
-    @property
-    @abstractmethod
-    def variables(self) -> dict[str, Any]:
-        """The variables of CVXPY, by their names in the field's notation."""
 
     @property
     @abstractmethod
@@ -145,10 +142,11 @@ class Program(ABC):
     def state_all(self) -> None:
         """Take every pair into the working set; `DesignFailed` where they are too many to be written out."""
 
-    def cvxpy_problem(self) -> cp.Problem:
-        """The whole program, every pair written out, with the user's constraints and objective, in its own variables.
+    def cvxpy_problem(self) -> ScaledProblem:
+        """The whole program, every pair written out, with the user's constraints and objective, in dimensionless variables.
 
-        Whoever has CVXPY alone can solve it: `program.cvxpy_problem().solve()`, and the values are in `program.variables`. Of
+        Whoever has CVXPY alone can solve it, in any units: `program.cvxpy_problem().solve()` is the value in the units of the
+        problem, and the values are in `program.variables`. Of very many pairs those are left out that a longer one implies. Of
         a program that is not convex it is the convex part that its page names. `solve` is several times faster, states the
         few pairs that matter, and proves a bound. `DesignFailed` above 5,000,000 pairs.
         """
@@ -282,7 +280,7 @@ class Program(ABC):
         self.start()
         answer = self._in_units_of_the_answer(self._rounds(solver, options), statement)
         if not answer.usable:
-            raise DesignFailed(f"{self.title}: {self._advice(unbounded, [solver, *others])}")
+            raise DesignFailed(f"{self.title}: {self._advice(answer.status, [solver, *others])}")
         return answer, solver
 
     def _in_units_of_the_answer(self, rounds: Rounds, statement: Statement) -> SolverAnswer:
@@ -327,13 +325,13 @@ class Program(ABC):
         words = max(proven, key=lambda key: proven[key])
         return proven[words], words
 
-    def _advice(self, unbounded: bool, solvers: Sequence[str]) -> str:
-        if unbounded:
+    def _advice(self, status: str, solvers: Sequence[str]) -> str:
+        if status.startswith("unbounded"):
             return "the objective seems to have no least value; add a constraint that bounds it."
         whose = "the constraints" if self._own else "the objective"
         return (
             f"{' and '.join(solvers)} found no values, and nothing proves that there are none; relax {whose} a little, or try "
-            "another solver."
+            f"another solver ({meaning(status)})."
         )
 
     def frozen_within(

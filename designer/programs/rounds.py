@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from inspect import cleandoc
+from textwrap import indent
+from typing import Any, ClassVar, Protocol, Self
 
 import cvxpy as cp
 import numpy as np
@@ -29,7 +32,17 @@ from solvers.work import is_over
 
 DEFAULT = "CLARABEL"
 USABLE = ("optimal", "optimal_inaccurate", "user_limit")
-INFEASIBLE = ("infeasible", "infeasible_inaccurate")
+# What a last word of a solver other than "optimal" means, and what to try.
+MEANINGS = {
+    "optimal_inaccurate": "the solver stopped short of its accuracy: take tighter tolerances, more iterations, or CLARABEL",
+    "user_limit": "the solver reached its limit of iterations or time: raise it, or take CLARABEL",
+    "stalled": "pairs beyond their budgets were still found when the rounds were over: take a more accurate solver",
+    "infeasible": "the solver holds that nothing satisfies all constraints: relax one",
+    "unbounded": "the solver holds that the objective has no least value: bound it by a constraint",
+    "broke down": "the solver ended with an error: take another solver, or other options",
+    "without values": "the solver handed back no numbers: take another solver",
+    "no answer": "the function found no answer",
+}
 
 
 @dataclass(frozen=True)
@@ -137,14 +150,74 @@ def able_solvers(program: cp.Problem) -> list[str]:
     return able
 
 
+def meaning(status: str) -> str:
+    """A solver's last word, what it means and what to try."""
+    known = MEANINGS.get(status) or MEANINGS.get(status.removesuffix("_inaccurate"))
+    return f"the status is {status!r}: {known or 'take another solver'}"
+
+
+class Stated(ABC):
+    """A convex program, and what it says of itself: what `print` shows."""
+
+    title: ClassVar[str]  # what messages call it
+    source: ClassVar[str]  # where it is stated and proven
+    formula: ClassVar[str]  # what is minimised, and what must hold
+    search: str = ""  # which search surrounds it, where it is a part of a design
+    bound: float | None = None  # proven of the answer in the variables
+
+    @property
+    @abstractmethod
+    def variables(self) -> dict[str, Any]:
+        """The variables of CVXPY, by their names in the field's notation."""
+
+    @property
+    @abstractmethod
+    def objective(self) -> Any:
+        """What is minimised."""
+
+    @classmethod
+    def at(cls, problem: Any, mechanism: Any) -> Self:
+        """The program of a problem with the answer that a frozen mechanism is, where it has one."""
+        return cls(problem)  # type: ignore[call-arg]  # every program is made from its problem alone
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """The user's own constraints in words."""
+        return ()
+
+    @property
+    def value(self) -> float | None:
+        """The objective at the values of the variables; None where they have none."""
+        with np.errstate(all="ignore"):
+            found = self.objective.value
+        return None if found is None else float(found)
+
+    @abstractmethod
+    def cvxpy_problem(self) -> ScaledProblem:
+        """The whole program: whoever has CVXPY alone solves it."""
+
+    def to_text(self) -> str:
+        """Title, source, formula, variables, the user's own constraints, value and bound."""
+        shapes = ", ".join(f"{name} {variable.shape}" for name, variable in self.variables.items())
+        parts = {
+            "variables": shapes,
+            "constraints": "; ".join(self.constraints),
+            "value": "" if self.value is None else f"{self.value:.9g}",
+            "bound": "" if self.bound is None else f"{self.bound:.9g}",
+            "search": self.search,
+        }
+        lines = [f"{name}: {said}" for name, said in parts.items() if said]
+        return "\n".join([f"{self.title} ({self.source})", indent(cleandoc(self.formula), "    "), *lines])
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
 ROUNDS = 60
 
 
-class Separable(Protocol):
-    """What a program tells the rounds."""
-
-    title: ClassVar[str]
-    promise: tuple[str, str]
+class Posable(Protocol):
+    """What a program says to be put before a solver."""
 
     @property
     def variables(self) -> dict[str, Any]: ...
@@ -154,6 +227,14 @@ class Separable(Protocol):
     def definitions(self) -> tuple[Any, ...]: ...
     @property
     def in_units(self) -> Mapping[Any, Any]: ...
+
+
+class Separable(Posable, Protocol):
+    """What a program tells the rounds."""
+
+    title: ClassVar[str]
+    promise: tuple[str, str]
+
     def separate(self) -> Separated: ...
     def start(self) -> None: ...
     def rescale(self) -> bool: ...
@@ -243,15 +324,43 @@ class Rounds:
         return self.program.title
 
 
-def whole_problem(program: Separable, statement: Statement) -> cp.Problem:
+class ScaledProblem(cp.Problem):  # type: ignore[misc]  # CVXPY's class has no types
+    """A problem in dimensionless variables with an objective of size 1, so that no unit of the answers matters to a solver.
+
+    `solve` hands back the value in the program's own units, and gives the program's variables theirs (`recover`).
+    """
+
+    def __init__(self, objective: Any, constraints: Sequence[Any], size: float, stand_ins: Mapping[Any, Any]) -> None:
+        """size: of the objective. stand_ins: for each variable of the program what stands for it here."""
+        super().__init__(objective, list(constraints))
+        self.size, self.stand_ins = size, stand_ins
+
+    @property
+    def value(self) -> float | None:
+        """The objective in the program's own units."""
+        found = super().value
+        return None if found is None else self.size * float(found)
+
+    def unpack(self, solution: Any) -> None:
+        super().unpack(solution)
+        self.recover()
+
+    def recover(self) -> None:
+        """Give the program's variables the values that the dimensionless ones have."""
+        for variable, stand_in in self.stand_ins.items():
+            if stand_in.value is not None:
+                variable.save_value(stand_in.value)
+
+
+def whole_problem(program: Posable, statement: Statement) -> ScaledProblem:
     """What is asked on the present working set, as one problem of CVXPY."""
-    return _Posed(program, statement).whole()
+    return _Posed(program, statement).problem
 
 
 class _Posed:
     """The program as a solver sees it: dimensionless variables, terms of constraints of size 1, an objective of size 1."""
 
-    def __init__(self, program: Separable, statement: Statement) -> None:
+    def __init__(self, program: Posable, statement: Statement) -> None:
         self.program, self.statement = program, statement
         self.units = {id(variable): stand_in for variable, stand_in in program.in_units.items()}
         self.privacy, self.definitions = program.privacy, program.definitions
@@ -268,25 +377,18 @@ class _Posed:
         self.above = [] if self.peak is None else [self._inner(self.peak) / self.size <= above]
         scaled = self._inner(minimised) / self.size if self.peak is None else above
         self.extra = [self._inner(constraint) for constraint in statement.extra]
-        self.problem = cp.Problem(cp.Minimize(scaled), [*self.above, *self.inner, *self.meant, *self.own, *self.extra])
+        known = {v: program.in_units[v] for v in program.variables.values() if v in program.in_units}
+        stated = [*self.above, *self.inner, *self.meant, *self.own, *self.extra]
+        self.problem = ScaledProblem(cp.Minimize(scaled), stated, self.size, known)
 
     def _inner(self, thing: Any) -> Any:
         return thing.tree_copy(self.units) if self.units else thing
-
-    def whole(self) -> cp.Problem:
-        """The same with the objective at its own size, in the variables of the program beside the dimensionless ones."""
-        known = [variable for variable in self.program.variables.values() if variable in self.program.in_units]
-        own = [self._inner(variable) == variable for variable in known]
-        return cp.Problem(self.problem.objective * self.size, [*self.problem.constraints, *own])
 
     def has_values(self) -> bool:
         return all(variable.value is not None for variable in self.problem.variables())
 
     def hand_back(self) -> None:
-        """Values of the program's variables from the dimensionless ones, and multipliers in the user's units."""
-        for variable in self.program.variables.values():
-            if (stand_in := self.program.in_units.get(variable)) is not None and stand_in.value is not None:
-                variable.save_value(stand_in.value)
+        """Multipliers in the user's units; values of the program's variables are there."""
         for outer, inner in zip(self.privacy, self.inner, strict=True):
             if outer is not inner and inner.dual_value is not None:
                 outer.save_dual_value(inner.dual_value * self.size)

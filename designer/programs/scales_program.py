@@ -23,13 +23,15 @@ from designer.certificate.certificate import refuse_infinite
 from designer.certificate.norm_kinds import CappedNorm
 from designer.certificate.norms import Norm, weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
+from designer.designing.ellipsoid import OBJECTIVES as GAUSSIAN_WORDS
+from designer.designing.ellipsoid import heard_set, independent_gaussian
 from designer.designing.laplace import starting_weights
 from designer.designing.measured import moving_coordinates
 from designer.designing.repair import freeze, on_heard
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Indices
 from designer.programs.bounds import Slopes
-from designer.programs.constraints import Named, Separated, WorkingPairs
+from designer.programs.constraints import Named, Separated, WorkingPairs, without_implied
 from designer.programs.search import MechanismProgram, place_in, question_of
 from designer.relations.problem import Problem
 from solvers.exact.rational import capped_cube
@@ -92,7 +94,12 @@ class ScalesProgram(MechanismProgram):
     @property
     def privacy(self) -> tuple[Any, ...]:
         """`sum_i |u_i| w_i / b <= 1` for the pairs of the working set."""
-        return (self.working.rows @ self._heard(self.w) <= 1,)
+        return (self.loads @ self._heard(self.w) <= 1,)
+
+    @property
+    def loads(self) -> Floats:
+        """What each weight spends of the budget of each pair of the working set, (M, s)."""
+        return self.working.rows
 
     @property
     def definitions(self) -> tuple[Any, ...]:
@@ -170,7 +177,7 @@ class ScalesProgram(MechanismProgram):
 
     def state_all(self) -> None:
         for working, moving in [(self.working, self.moving), *((block.working, block.moving) for block in self.blocks)]:
-            working.take(np.abs(moving.all_pairs().normalised))
+            working.rows = WorkingPairs(without_implied(np.abs(moving.all_pairs().normalised))).rows
 
     def settle(self) -> None:
         """Allowances no smaller than what is spent: solvers and repair may leave them smaller by a little."""
@@ -191,6 +198,11 @@ class ScalesProgram(MechanismProgram):
             self._measure_in(now)
         return off
 
+    @property
+    def powers(self) -> Mapping[Any, float]:
+        """The expressions that are powers of w, and which."""
+        return {self.scales: -1.0, self.squares: -2.0}
+
     def _measure_in(self, units: Floats) -> None:
         self._units = units
         self.__dict__.pop("in_units", None)
@@ -202,11 +214,12 @@ class ScalesProgram(MechanismProgram):
         shares = cp.Variable(len(units), name="x", pos=True)
         spread = np.eye(len(self.heard))[:, self.heard]
 
-        def stands(power: int) -> Any:
+        def stands(power: float) -> Any:
             term = cp.multiply(units**power, cp.power(shares, power) if power < 0 else shares)
             return term if self.heard.all() else spread @ term
 
-        return {self.w: stands(1) + (~self.heard).astype(float), self.scales: stands(-1), self.squares: stands(-2)}
+        of_powers = {part: stands(power) for part, power in self.powers.items()}
+        return {self.w: stands(1) + (~self.heard).astype(float), **of_powers}
 
     def least_linear(self, slopes: Slopes) -> float | None:
         """Weights lie between 0 and what each row could have alone, those without noise at 1, shares between 0 and 1."""
@@ -233,7 +246,7 @@ class ScalesProgram(MechanismProgram):
     @cached_property
     def alone(self) -> Floats:
         """The largest weight that each row with noise could have if it were alone, (s,)."""
-        return np.asarray(1 / self.working.rows.max(axis=0))
+        return np.asarray(1 / self.loads.max(axis=0))
 
     @cached_property
     def _units(self) -> Floats:
@@ -242,9 +255,11 @@ class ScalesProgram(MechanismProgram):
 
     @cached_property
     def _unit(self) -> Floats:
-        """Weights of the right order, (s,)."""
-        rows = self.working.rows * self.alone
-        shares = (self.row_costs * self.alone**-self.power / rows.mean(axis=0)) ** (1 / (self.power + 1))
+        """Weights of the right order, (s,): those of equal multipliers; for the largest loss those of equal costs."""
+        rows = self.loads * self.alone
+        costs = self.row_costs * self.alone**-self.power
+        largest = self.question.loss == "max"
+        shares = costs ** (1 / self.power) if largest else (costs / rows.mean(axis=0)) ** (1 / (self.power + 1))
         return np.asarray(self.alone * shares / (rows @ shares).max())
 
     def weights_of_noise(self) -> Floats:
@@ -291,22 +306,112 @@ class ScalesProgram(MechanismProgram):
         return place
 
 
+# Independent Gaussian noise in the measured coordinates, as a program in CVXPY (docs/guides/programs.md).
+
+
+class DiagonalProgram(ScalesProgram):
+    """The variances of independent Gaussian noise. Variable w, (s,): their reciprocals; variances are convex, (K,).
+
+    problem: of linear queries, zCDP.
+    """
+
+    title = "diagonal_gaussian"
+    notion = "zcdp"
+    source = "the Gaussian mechanism, a variance for each coordinate; docs/theory/scales.md"
+    formula = """
+        minimise    sum_k v_k sum_i q_ki^2 / w_i      (squared;  the largest of them  max;  absolute: (2 / pi)^(1/2) of roots)
+        subject to  sum_i u_i^2 w_i <= b^2            for every protected pair (u, b)
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        question = question_of(problem, self.title, self.notion)
+        self.coordinates, moving = heard_set(question, self.title)
+        self.queries = np.asarray(self.coordinates.answers(question))
+        super().__init__(question, moving, [f"coordinate {i + 1}" for i in range(moving.dimension)])
+        self.objective_words = GAUSSIAN_WORDS.get(question.loss, "sum_k v_k E|z_k|, the weighted absolute error")
+
+    @property
+    def loads(self) -> Floats:
+        return np.asarray(np.square(self.working.rows))
+
+    @property
+    def power(self) -> int:
+        return 1
+
+    @property
+    def row_costs(self) -> Floats:
+        costs = self.question.costs @ self.queries**2
+        return np.asarray(np.maximum(costs, 1e-12 * costs.max()))
+
+    def budget_share(self, rows: Sequence[str | int]) -> Any:
+        """Refuse: shares of zCDP are no allowances of this kind."""
+        raise InvalidProblem(
+            "rows: Gaussian noise spends budgets in squares; constrain the rows by `program.w` itself.", value=rows
+        )
+
+    @cached_property
+    def variances(self) -> Any:
+        """`sum_i q_ki^2 / w_i`, (K,)."""
+        return self.queries**2 @ self.scales
+
+    @cached_property
+    def standard_errors(self) -> Any:
+        """The roots of the variances, (K,): lengths of vectors of `w^-1/2`."""
+        sizes = np.linalg.norm(self.queries / np.sqrt(self.alone), axis=1)
+        parts = np.abs(self.queries) / np.where(sizes > 0, sizes, 1.0)[:, None]
+        return cp.multiply(sizes, cp.norm(parts @ cp.diag(self._roots), 2, axis=1))
+
+    @cached_property
+    def _roots(self) -> Any:
+        """`w^-1/2`, (s,)."""
+        return cp.multiply(np.ones(self.w.size), cp.power(self.w, -0.5))
+
+    @cached_property
+    def mean_absolutes(self) -> Any:
+        """`(2 / pi)^(1/2)` times the standard errors, (K,)."""
+        return np.sqrt(2 / np.pi) * self.standard_errors
+
+    @property
+    def powers(self) -> Mapping[Any, float]:
+        return {**super().powers, self._roots: -0.5}
+
+    def shape(self, weights: Floats) -> Norm:
+        """The norm of these reciprocal variances, (s,)."""
+        return Norm(np.sqrt(weights), "l2")
+
+    def least_loss(self, slopes: Slopes, parts: Floats) -> float | None:
+        """Coordinate by coordinate, in closed form; None for the absolute loss.
+
+        parts: (K,), or 1.
+        """
+        if self.question.loss == "absolute":
+            return None
+        return self.least_separable(slopes, (self.question.costs * parts) @ self.queries**2)
+
+    def frozen(self) -> AdditiveMechanism:
+        """Gaussian noise of these variances, all multiplied by what privacy requires."""
+        weights = on_heard(np.sqrt(self.weights_of_noise()), self.coordinates, np.inf)
+        return independent_gaussian(self.question, self.title, self.coordinates, weights, None)
+
+    def take(self, mechanism: AdditiveMechanism) -> None:
+        """The w whose variances are at least those of the noise that is drawn, in proportion to those of the measured rows."""
+        heard, noisy = ~mechanism.norm.silent, self.queries.any(axis=1)
+        units = mechanism.sensitivity().spread()[heard] / self.moving.spread()
+        self._set(np.square(mechanism.norm.map[heard] * units))
+        ratios = mechanism.query_variances()[noisy] / self.variances.value[noisy]
+        self._set(self._weights() / ratios.max())
+
+
 # Noise in a box, and in a box with its corners cut, as programs in CVXPY (docs/guides/programs.md).
 #
-# With w the reciprocal sides, s coordinates, q_k the rows of the reconstruction and v the weights of the queries:
-#
-#     minimise    sum_k v_k Var_k,  Var_k = (s + 1)(s + 2) m(cap) sum_i q_ki^2 w_i^-2     (squared;  max_k v_k Var_k  max;
-#                 sum_k v_k Var_k^1/2                                                     absolute, in the place of it)
-#     subject to  |u_i| w_i <= b                    for every coordinate of every protected pair (u, b)
-#                 sum_i |u_i| w_i <= cap b          for every protected pair, where corners are cut
-#
-# m(cap) is the mean of u_1^2 over the unit cube with its corners cut, 1/3 for the whole cube. Box: convex. Corners cut:
-# convex for a cap that is given; the best cap is found by trying, because m(cap) and w multiply.
+# w are the reciprocal sides, s coordinates, q_k the rows of the reconstruction and v the weights of the queries; m(cap) and
+# m1(cap) are the means of u_1^2 and |u_1| over the unit cube with its corners cut, 1/3 and 1/2 for the whole cube. Box: convex.
+# Corners cut: convex for a cap that is given; the best cap is found by trying, because m(cap) and w multiply.
 
 
 WORDS = {
     "squared": "sum_k v_k Var_k, the weighted squared error of continuous noise",
-    "absolute": "sum_k v_k Var_k^1/2, the weighted standard errors, in the place of the absolute error",
+    "absolute": "sum_k v_k E|z_k|, the weighted absolute error of continuous noise",
     "max": "max_k v_k Var_k, the largest weighted squared error of continuous noise",
 }
 
@@ -318,6 +423,13 @@ class BoxProgram(ScalesProgram):
     """
 
     title = "box"
+    source = "SEMI Algorithm 6 with a side for each coordinate; docs/theory/bundles.md, 5"
+    formula = """
+        minimise    sum_k v_k Var_k,  Var_k = (s + 1)(s + 2) m(cap) sum_i q_ki^2 w_i^-2     (squared;  max_k v_k Var_k  max)
+                    sum_k v_k E|z_k|,  (s + 1) m1(cap) |q_ki| / w_i                         (absolute; Var_k^1/2 of several i)
+        subject to  |u_i| w_i <= b                    for every coordinate of every protected pair (u, b)
+                    sum_i |u_i| w_i <= cap b          for every protected pair, where corners are cut
+    """
 
     def __init__(self, problem: Problem) -> None:
         question = question_of(problem, self.title, self.notion)
@@ -332,8 +444,9 @@ class BoxProgram(ScalesProgram):
 
     @property
     def loss_is_exact(self) -> bool:  # type: ignore[override]  # by the loss of the problem
-        """Whether `loss` is that of the problem: standard errors stand in for absolute ones."""
-        return self.question.loss != "absolute"
+        """Whether `loss` is that of the problem: of answers that add up several sides standard errors stand in for absolute
+        ones."""
+        return self.question.loss != "absolute" or bool(self._alone_in_answer.all())
 
     @property
     def cap(self) -> float:
@@ -362,8 +475,8 @@ class BoxProgram(ScalesProgram):
 
     @cached_property
     def _unit(self) -> Floats:
-        """The sides of the smallest box, made larger until all pairs of the working set keep the cap, (s,)."""
-        return np.asarray(self.alone * min(1.0, self.cap / float((self.working.rows @ self.alone).max())))
+        """The sides of the smallest box, made larger until all pairs of the working set keep the cap as Laplace noise would."""
+        return np.asarray(np.minimum(self.alone, self.cap * super()._unit))
 
     @property
     def privacy(self) -> tuple[Any, ...]:
@@ -376,11 +489,28 @@ class BoxProgram(ScalesProgram):
         """`(s + 1)(s + 2) m(cap) sum_i q_ki^2 w_i^-2`, (K,)."""
         return cp.multiply(self.inflation, self.queries**2 @ self.squares)
 
+    @property
+    def _alone_in_answer(self) -> NDArray[np.bool_]:
+        """(K,), the answers with noise in one coordinate at most."""
+        return np.asarray(np.count_nonzero(self.queries, axis=1) <= 1)
+
+    @cached_property
+    def mean_absolutes(self) -> Any:
+        """`(s + 1) E|v| |q_ki| / w_i`, v a coordinate of a point of the cube, where one coordinate makes the answer; elsewhere
+        the standard error, which is above it, (K,)."""
+        s, alone = self.moving.dimension, self._alone_in_answer
+        mean = (s + 1) * float(capped_cube(s, Fraction(self.cap)).mean)
+        own = (mean * alone[:, None] * np.abs(self.queries)) @ self.scales
+        return own if alone.all() else own + cp.multiply((~alone).astype(float), self.standard_errors)
+
     @cached_property
     def standard_errors(self) -> Any:
-        """The roots of the variances: the lengths of `(q_ki / w_i)_i`, (K,)."""
-        lengths = [cp.norm(cp.multiply(np.abs(q), self.scales), 2) for q in self.queries]
-        return np.sqrt(self.inflation) * cp.hstack(lengths)
+        """The roots of the variances: the lengths of `(q_ki / w_i)_i`, (K,), each in units of that of the smallest box."""
+        sizes = np.linalg.norm(self.queries / self.alone, axis=1)
+        lengths = [
+            cp.norm(cp.multiply(np.abs(q) / (n or 1.0), self.scales), 2) for q, n in zip(self.queries, sizes, strict=True)
+        ]
+        return cp.multiply(np.sqrt(self.inflation) * sizes, cp.hstack(lengths))
 
     def least_loss(self, slopes: Slopes, parts: Floats) -> float | None:
         """Coordinate by coordinate, in closed form; None for the absolute loss.
@@ -442,6 +572,12 @@ class CappedProgram(BoxProgram):
         norm = design_capped_l1(question_of(problem, CappedProgram.title, CappedProgram.notion)).norm
         assert isinstance(norm, CappedNorm)
         return norm.cap
+
+    @classmethod
+    def at(cls, problem: Problem, mechanism: Any) -> Self:
+        program = cls(problem, mechanism.norm.cap)
+        program.take(mechanism)
+        return program
 
     @property
     def cap(self) -> float:

@@ -13,17 +13,21 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.checks import positive, shown
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.certificate.guarantee import Optimality, bounded
+from designer.base.lazy_imports import at_address
+from designer.certificate.guarantee import CUSTOM, Optimality, bounded
 from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import SensitivitySet
-from designer.designing.design_result import Design
+from designer.designing.auto import chosen_families
+from designer.designing.design_result import Design, Designed
+from designer.designing.family import Family, in_own_notion
 from designer.designing.own_solver import Solver
+from designer.designing.problem_kinds import LINEAR, problem_kind
 from designer.designing.repair import Bound, claimed
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Indices, Relation
 from designer.programs.constraints import NOTICED, Named, Separated
 from designer.programs.program import LIMITED, Program
-from designer.programs.rounds import DEFAULT, Rounds, Separable, Solved, SolverAnswer, Statement
+from designer.programs.rounds import DEFAULT, Rounds, Separable, Solved, SolverAnswer, Stated, Statement
 from designer.relations.problem import Problem
 
 
@@ -38,6 +42,48 @@ def question_of(problem: object, title: str, notion: str) -> Problem:
         remedy = approximate if problem.notion == "approximate" else "choose another program"
         raise DesignFailed(f"program: {title!r} is {notion}, the problem asks for {problem.notion!r}; {remedy}.", value=title)
     return problem
+
+
+def of(problem: Any, family: str = "auto") -> Stated:
+    """State the convex program of a design, or of the part of it that is convex, before it is solved; `print` shows it.
+
+    problem: of linear queries, of marginals, or of one's own report. family: that is stated, of linear queries. `DesignFailed`
+    where no program states it, with what is searched or computed in its place.
+
+    >>> from designer import Problem, Workload, metrics
+    >>> program = of(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), "laplace")
+    >>> round(program.cvxpy_problem().solve(), 6), program.w.value.round(6).tolist()
+    (4.671149, [0.5, 0.5])
+    """
+    cls, asked, chosen = _statement(problem, family)
+    return _named(cls(asked), chosen)
+
+
+def program_of(made: Designed[Any, Any]) -> Stated:
+    """The program of a design, with its answer in the variables and what is proven of it."""
+    cls, asked, family = _statement(made.problem, getattr(made.mechanism, "family", ""))
+    program = _named(cls.at(asked, made.mechanism), family)
+    whole = family is None or family.program
+    program.bound = made.optimality.lower_bound if whole and made.optimality else None
+    return program
+
+
+def _statement(problem: Any, family: str) -> tuple[Any, Any, Family | None]:
+    """The class of the program, the problem that it is handed, and the family of linear queries that it states."""
+    kind = problem_kind(problem)
+    if kind is not LINEAR:
+        return kind.stated, problem, None
+    if family == "auto":
+        raise InvalidProblem("family: 'auto' tries many; name the one whose program is asked for.", value=family)
+    if family == CUSTOM:
+        raise DesignFailed("program: a family of your own states no program here; build one of `designer.programs` yourself.")
+    (chosen,) = chosen_families([family])
+    return at_address(chosen.stated()), in_own_notion(chosen, problem), chosen
+
+
+def _named(program: Stated, family: Family | None) -> Stated:
+    program.search = "" if family is None else family.search
+    return program
 
 
 def place_in(given: object, names: Sequence[str], field: str) -> int:
@@ -60,6 +106,13 @@ class MechanismProgram(Program):
     def __init__(self, question: Problem) -> None:
         super().__init__()
         self.question = question
+
+    @classmethod
+    def at(cls, problem: Problem, mechanism: Any) -> Self:
+        program = cls(problem)
+        program.start()
+        program.take(mechanism)
+        return program
 
     @abstractmethod
     def frozen(self) -> AdditiveMechanism:

@@ -42,6 +42,12 @@ class StatisticalProgram(BiasedProgram):
     """
 
     title = "statistical"
+    source = "DX programs (13) and (14), n averages; docs/theory/statistical.md"
+    formula = """
+        minimise    sum_g e_g + sum_k c_k         where  sum_k |Q'_k(s) - f_k(s)| <= e_g   for all s of group g   (absolute)
+                    sum_g e_g^2 + 2 sum_k c_k^2   where  ||Q'(s) - f(s)||_2 <= e_g                                (squared)
+        subject to  sum_k |Q'_k(s) - Q'_k(t)| / c_k <= n d_g(s, t)   for all values s, t of every group g
+    """
     notion = "pure"
 
     def __init__(self, queries: StatisticalQueries, records: float, loss: Literal["absolute", "squared"] = "absolute") -> None:

@@ -1,15 +1,11 @@
 """Laplace noise in the rows of a strategy A, from which answers are put together, in CVXPY (docs/guides/programs.md).
 
-With w the reciprocal scales of the rows and G a reconstruction, `Q = G A` on all protected changes:
-
-    minimise    sum_k v_k sum_i 2 G_ki^2 w_i^-2     (squared;  max_k v_k sum_i 2 G_ki^2 w_i^-2  max)
-    subject to  sum_i |(A d)_i| w_i <= b            for every protected change d of budget b
-
-This is convex in w for a fixed G, and G has a closed form for fixed w: the weighted least squares, which give every query its
-least variance at once. It is NOT convex in w and G together, nor in the rows: `solve` alternates between the two, the loss
-never rises, every cap on a variance that holds goes on holding, and what it ends in need not be the best. Where constraints are
-called contradictory, another reconstruction may keep them: the message says so. No bound is claimed but the singular value
-bound of docs/theory/strategies.md, which holds for every strategy.
+With w the reciprocal scales of the rows and G a reconstruction, `Q = G A` on all protected changes, it is convex in w for a
+fixed G, and G has a closed form for fixed w: the weighted least squares, which give every query its least variance at once. It
+is NOT convex in w and G together, nor in the rows: `solve` alternates between the two, the loss never rises, every cap on a
+variance that holds goes on holding, and what it ends in need not be the best. Where constraints are called contradictory,
+another reconstruction may keep them: the message says so. No bound is claimed but the singular value bound of
+docs/theory/strategies.md, which holds for every strategy.
 """
 
 from __future__ import annotations
@@ -17,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import cvxpy as cp
 import numpy as np
@@ -27,7 +23,7 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import announce
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.strategy_laplace import frozen_strategy, searched, universe_of
-from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.additive import AdditiveMechanism, measured_matrix
 from designer.programs.conflicts import NEGLIGIBLE, least_violation
 from designer.programs.rounds import Solved, SolverAnswer
 from designer.programs.scales_program import ScalesProgram
@@ -51,6 +47,11 @@ class StrategyProgram(ScalesProgram):
     """
 
     title = "strategy"
+    source = "the matrix mechanism with Laplace noise; docs/theory/strategies.md"
+    formula = """
+        minimise    sum_k v_k sum_i 2 G_ki^2 w_i^-2     (squared;  max_k v_k sum_i 2 G_ki^2 w_i^-2  max)
+        subject to  sum_i |(A d)_i| w_i <= b            for every protected change d of budget b
+    """
     promise = (
         "while every pair keeps its budget, with the reconstruction that was found",
         "with the reconstruction that was found, even without privacy",
@@ -68,10 +69,19 @@ class StrategyProgram(ScalesProgram):
         sensitivity = SensitivitySet.of(self.universe.spread(rows), question.relation)
         self.objective_words = "sum_k v_k Var_k, the weighted squared error"
         self._squared = cp.Parameter((question.workload.shape[0], len(rows)), nonneg=True, name="G^2")
-        self._sizes = cp.Parameter(self._squared.shape, nonneg=True, name="|G|")
+        self._lengths = cp.Parameter(self._squared.shape[0], nonneg=True, name="length of G")
+        self._shares = cp.Parameter(self._squared.shape, nonneg=True, name="|G| over its length")
         self.question = question
         self._reconstruct(np.ones(len(rows)) if strategy is None else self._first_weights())
         super().__init__(question, sensitivity, [f"row{i}" for i in range(len(rows))])
+
+    @classmethod
+    def at(cls, problem: Problem, mechanism: Any) -> Self:
+        """With the frozen rows as the strategy."""
+        program = cls(problem, measured_matrix(mechanism)[~mechanism.norm.silent])
+        program._set(mechanism.norm.map[~mechanism.norm.silent][program.heard])
+        program.take(mechanism)
+        return program
 
     def _given(self, matrix: Floats, question: Problem) -> Floats:
         rows = matrix[:, self.universe.first] if matrix.shape[1] == question.relation.size else None
@@ -112,7 +122,7 @@ class StrategyProgram(ScalesProgram):
     @cached_property
     def standard_errors(self) -> Any:
         """`(sum_i 2 G_ki^2 w_i^-2)^1/2`, (K,)."""
-        return np.sqrt(2) * cp.norm(self._sizes @ cp.diag(self.scales), 2, axis=1)
+        return cp.multiply(np.sqrt(2) * self._lengths, cp.norm(self._shares @ cp.diag(self.scales), 2, axis=1))
 
     def _solved(self, solver: str, options: Mapping[str, Any], margins: Sequence[float]) -> Solved:
         """Scales and reconstruction in turn, until the objective falls no more."""
@@ -153,8 +163,10 @@ class StrategyProgram(ScalesProgram):
             unit = self._weighted(weights).reconstruction(self.universe.workload, self.changes)
         except ValueError as failed:
             raise DesignFailed(f"strategy: {failed}") from None
-        self._sizes.value = np.abs(unit * weights)
-        self._squared.value = np.square(unit * weights)
+        rows = np.abs(unit * weights)
+        lengths = np.linalg.norm(rows, axis=1)
+        self._squared.value, self._lengths.value = np.square(rows), lengths
+        self._shares.value = rows / np.where(lengths > 0, lengths, 1.0)[:, None]
         for known in ("_unit", "_units", "in_units"):  # weights of the right order depend on what a row costs
             self.__dict__.pop(known, None)
 

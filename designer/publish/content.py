@@ -94,13 +94,14 @@ class PageSection:
 @dataclass(frozen=True)
 class Headline:
     """A line of the first screen: what is asked, the answer in few words, and a sentence with the details. section: where to
-    read on. alarm: must not be missed."""
+    read on. alarm: must not be missed. points: a list below the answer."""
 
     question: str
     answer: str
     details: str = ""
     section: str = ""
     alarm: bool = False
+    points: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class BoardPage:
 
 
 LONGEST = 80  # characters of a name in a table or a sentence
-LONGEST_TEXT = 6_000  # of a sentence that lists names
+LONGEST_TEXT = 1_500  # of a sentence that lists names
 
 
 def named(name: object, longest: int = LONGEST) -> str:

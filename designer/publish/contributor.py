@@ -21,8 +21,8 @@ from designer.relations.invariants.changes import ChangeRelation, InvariantDista
 from designer.tradeoff.costs import Cost, TotalCost
 
 M = TypeVar("M", bound=FrozenMechanism)
-ROWS = 100  # rows of a table on the page
-DELTAS = tuple(Fraction(1, 10**digits) for digits in (3, 4, 6, 8, 10))
+ROWS = 10  # rows of a table on the page
+DELTAS = tuple(Fraction(1, 10**digits) for digits in (4, 6, 8))
 ODDS_COLUMNS = (
     "What may change",
     "budget",
@@ -60,25 +60,17 @@ class Worst:
 
 @dataclass(frozen=True)
 class ProofSketch:
-    """Why a theorem is true: what it claims, in a sentence, and the steps that show it, those of the pages of theory, shortened
-    for readers who know fractions and exponentials and nothing of the field. page: where the whole proof stands."""
+    """What a theorem claims, in a sentence, and on which page its proof is."""
 
     claim: str
-    steps: tuple[str, ...]
     page: str
-
-
-POISSON = (
-    "Such a sum is largest when it is seen from a grid point, because it is a sum of cosines with positive weights (Poisson "
-    "summation). So the second ratio is at most 1, on any grid and in any dimension."
-)
 
 
 class Contributor(ABC, Generic[M]):
     """The sections that depend on the format M of a spec."""
 
     def sketches(self) -> Mapping[str, ProofSketch]:
-        """By every theorem that its certificates cite, why it is true."""
+        """By every theorem that its certificates cite, what it claims and where its proof is."""
         return {}
 
     @abstractmethod
@@ -170,9 +162,8 @@ class Contributor(ABC, Generic[M]):
 
 
 OF_INVARIANTS = (
-    "Statistics that are published exactly protect nobody by themselves. Who knows all records but one that such a statistic "
-    "counts can subtract, and learns the missing one for certain. The promise compares only tables that agree in these "
-    "statistics, so what they tell is part of no budget here. Whether they may be told is for the board to decide."
+    "Only changes that keep these totals are protected. Someone who knows all records but one that a total counts can "
+    "subtract, and learns the last one for certain. Whether the totals may be published is for the board to decide."
 )
 
 
@@ -227,9 +218,8 @@ def _cells(meant: Meaning, risk: Risk | None) -> tuple[str, ...]:
 
 
 def _note(but_for: str) -> str:
-    guesses = "Right guesses: of somebody who has to tell two such cases apart that were equally likely before; 50 % is chance."
     left_out = f" Odds and chances hold{but_for}." if but_for else ""
-    return f"{guesses}{left_out} Odds, chances and guesses are rounded up."
+    return f"Right guesses between two such cases, equally likely before; 50 % is chance.{left_out} All rounded up."
 
 
 def epsilon_delta(cost: TotalCost | None) -> tuple[Piece, ...]:
@@ -256,8 +246,7 @@ def epsilon_delta(cost: TotalCost | None) -> tuple[Piece, ...]:
             ),
             rows,
             frozenset({1, 2, 3}),
-            "One promise, read in several ways: the smaller the chance, the larger the factor. The factor is more than "
-            "exp(epsilon), which odds exceed more often than with a chance of delta. Rounded up.",
+            "One promise, read in several ways; the factor is more than exp(epsilon). Rounded up.",
         ),
     )
 
@@ -277,11 +266,8 @@ def risk_words(risk: Risk) -> str:
 def guess_words(risk: Risk) -> str:
     """How well two cases are told apart, in a sentence."""
     if risk.exponent > LARGEST:
-        return "Nothing that is proven keeps anybody from telling two such cases apart in every release."
-    return (
-        f"Somebody who has to tell two such cases apart, equally likely before, is right in at most {percent(risk.guess)} of "
-        "all releases; guessing is right in 50 %."
-    )
+        return "Nothing that is proven keeps anybody from telling two such cases apart."
+    return f"An attacker who tells two such cases apart is right in at most {percent(risk.guess)} of releases; chance is 50 %."
 
 
 def shown_rows(rows: Sequence[tuple[str, ...]], where: str) -> tuple[tuple[tuple[str, ...], ...], str]:

@@ -460,11 +460,7 @@ class Risk:
     @property
     def but_for(self) -> str:
         """What is left out, in words; empty where nothing is."""
-        return (
-            f", but for releases that come up with a chance of at most {one_in(self.delta)}"
-            if self.delta and self.exponent <= LARGEST
-            else ""
-        )
+        return f", except with a chance of at most {one_in(self.delta)}" if self.delta and self.exponent <= LARGEST else ""
 
     def cells(self) -> tuple[str, str, str]:
         """How far odds shift, what 1 in 20 becomes, right guesses: for a table."""

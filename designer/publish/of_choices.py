@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from designer.accounts.composition.terms import cost_of_budget
 from designer.base.display import counted
 from designer.publish.content import Piece, Prose, Sheet, named, some, verbatim_of
-from designer.publish.contributor import POISSON, ROWS, Contributor, ProofSketch, Topic, listed
+from designer.publish.contributor import ROWS, Contributor, ProofSketch, Topic, listed
 from designer.publish.meanings import Meaning, above, off_by, percent
 from designer.tradeoff.costs import Cost
 
@@ -28,43 +28,15 @@ D = TypeVar("D", "MWEM", "SmallDB")
 
 OF_SELECTED = ProofSketch(
     "No candidate is more than exp(b) times as likely to be chosen after a protected change of budget b as before it.",
-    (
-        "A candidate is chosen with a probability of exp(rate times its score), over the sum of these numbers of all "
-        "candidates.",
-        "A protected change moves the scores by some numbers v. It multiplies the numerator by exp(rate times its own v), "
-        "and the sum by something between exp(rate times the least v) and exp(rate times the largest v).",
-        "So the probability changes by a factor of at most exp(rate times (largest v - least v)). Permute-and-flip has the "
-        "law of the largest of score plus independent exponential noise, and the same factor is proven for that.",
-        "The certificate computes largest less least for every protected change, and finds rate times it at most b.",
-    ),
     "docs/theory/selection.md, section 2",
 )
 OF_SYNTHESISED = ProofSketch(
     "No run is more than exp(b) times as likely after a protected change of budget b as before it.",
-    (
-        "The certificate shows that one record that changes from i to j moves the answer of query k by at most c_k times "
-        "its budget d(i, j).",
-        "The data are touched in at most two ways. Something is chosen by how far answers are off, be it a query or one of "
-        "many small tables: such scores move by no more than the answers, so a choice of rate s / (2 c) costs s d(i, j). "
-        "And answers may be measured, with discrete Laplace noise of rate s / c_k, which costs s d(i, j) as well.",
-        "Each step may depend on what came out before. For any outputs so far, the factor of the next step is as above; "
-        "factors multiply, so the shares s add up, and all shares together are at most 1.",
-        "The made-up table is computed from the choices and the noisy answers alone, and keeps the promise.",
-    ),
     "docs/theory/synthetic.md, section 2",
 )
 OF_TESTS = ProofSketch(
     "Telling two tables apart that have the same margins and differ by the stated number of records is at least as hard as "
     "the stated tradeoff function says.",
-    (
-        "With the sums of rows and columns fixed, a table of two rows and two columns is known from one cell. Few records "
-        "that change, with all sums kept, move that cell by at most 1.",
-        "The tradeoff function f says how many misses a test must have that has so many false alarms. The noise is "
-        "canonical for it: its distribution function F satisfies F(x) = f(F(x + 1)), which says that telling a shift by 1 "
-        "apart is exactly as hard as f allows.",
-        "A smaller shift is no easier to tell, so every protected change is as hard to tell as f says.",
-        "P-values and limits are computed from the noisy cell and the published sums alone, and keep the promise.",
-    ),
     "docs/theory/tradeoff.md, section 7",
 )
 
@@ -88,9 +60,8 @@ class SelectedCandidates(Contributor["Selection"]):
             f"The name of one candidate, and no number; the score is "
             f"{verbatim_of(made.score.sentence(), 'guarantee.mechanism')}."
         )
-        law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
         first = listed(made.score.candidates, "candidates")
-        return Topic(f"One of {counted(len(made.score.candidates), 'candidate')}", sentence, (Prose(sentence), *first, law))
+        return Topic(f"One of {counted(len(made.score.candidates), 'candidate')}", sentence, (Prose(sentence), *first))
 
     def accuracy(self, made: Selection) -> Topic:
         bound = made.shortfall_bound(0.05)
@@ -122,8 +93,7 @@ class TestsOfOddsRatios(Contributor["OddsRatioTest"]):
         sentence = (
             "One noisy count, from which p-values and limits for the odds ratio follow. The sums of rows and columns are exact."
         )
-        law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
-        return Topic("One noisy count of a table of two rows and two columns", sentence, (Prose(sentence), law))
+        return Topic("One noisy count of a table of two rows and two columns", sentence, (Prose(sentence),))
 
     def accuracy(self, made: OddsRatioTest) -> Topic:
         deviation = made.law.standard_deviation()
@@ -166,8 +136,7 @@ class Synthesised(Contributor[D]):
             f"A table of made-up counts of {counted(len(self.elements(made)), 'value')}, and its answers to "
             f"{counted(len(queries), 'query', 'queries')} ({some(queries)}). No record in it is one of the data."
         )
-        law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
-        return Topic("A synthetic table", sentence, (Prose(sentence), law))
+        return Topic("A synthetic table", sentence, (Prose(sentence),))
 
     def accuracy(self, made: D) -> Topic:
         bound, trivial = made.bound(0.05), made.records * made.queries.spread
@@ -202,14 +171,6 @@ class SynthesisedInRounds(Synthesised["MWEM"]):
 
 OF_CHANNELS = ProofSketch(
     "No report is more than exp(b) times as likely from one value as from another, b the budget of the two values.",
-    (
-        "Each value has its own row of probabilities, one for each report, in whole numbers over one denominator.",
-        "For two values and every report, the certificate multiplies the smaller number by a fraction that is proven to "
-        "be at most exp(b), and finds the product at least as large as the other number. No rounding enters.",
-        "Where one budget is the sum of others, the two comparisons follow one another and their factors multiply.",
-        "A report is drawn with exactly these probabilities, so nobody who sees it can shift odds by more, whatever they "
-        "knew before.",
-    ),
     "docs/theory/own_reports.md, section 1",
 )
 
@@ -233,9 +194,8 @@ class OwnReports(Contributor["Channel"]):
             f"One of {counted(len(made.reports), 'report')} from each person, drawn on that person's side: no trusted party "
             "sees the value."
         )
-        law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
         first = listed(tuple(map(str, made.reports)), "reports")
-        return Topic(f"One of {counted(len(made.reports), 'report')} for each person", sentence, (Prose(sentence), *first, law))
+        return Topic(f"One of {counted(len(made.reports), 'report')} for each person", sentence, (Prose(sentence), *first))
 
     def accuracy(self, made: Channel) -> Topic:
         guess, before = made.best_guess, float(made.prior.max())
@@ -263,44 +223,16 @@ OF_PRODUCT_QUERIES: Mapping[str, ProofSketch] = {
     "gaussian": ProofSketch(
         "For a protected change of budget b the outputs before and after have a Renyi divergence of at most a b^2 / 2, for "
         "every order a above 1.",
-        (
-            "Measured are integer combinations of counts, each with its own discrete normal noise. A record moves them by "
-            "whole numbers, which the noise can make up.",
-            POISSON,
-            "For independent noise divergences add up: a / 2 times the sum, over all measured numbers, of (how far a change "
-            "moves it)^2 over its variance.",
-            "How far one record moves a product of attributes is the product of how far it moves each attribute. So the "
-            "largest sum over all records is found attribute by attribute; the certificate computes it in fractions, at most "
-            "b^2.",
-        ),
         "docs/theory/structured.md, section 2",
     ),
     "laplace": ProofSketch(
         "No output is more than exp(b) times as likely after a protected change of budget b as before it.",
-        (
-            "Measured are integer combinations of counts, each with its own noise: the whole number k with a probability of c "
-            "times exp(-rate times |k|). A record moves them by whole numbers, which the noise can make up.",
-            "A shift by u changes one such probability by a factor of at most exp(rate times |u|), because |k + u| is at most "
-            "|k| + |u|; factors of independent numbers multiply, so exponents add up.",
-            "How far one record moves a product of attributes is the product of how far it moves each attribute. So the "
-            "largest sum over all records is found attribute by attribute; the certificate computes it in fractions, at most "
-            "b.",
-        ),
         "docs/theory/structured.md, section 2",
     ),
 }
 OF_MARGINAL_TABLES = ProofSketch(
     "For a protected change of budget b the outputs before and after have a Renyi divergence of at most a b^2 / 2, for "
     "every order a above 1.",
-    (
-        "Each table is cut into what smaller tables do not tell: whole-number differences of counts along its attributes. "
-        "These get discrete normal noise, and all tables are put together again from the same noisy numbers.",
-        "A protected change moves the differences by whole numbers, which the noise can make up.",
-        POISSON,
-        "Noise of different parts is independent, so divergences add up, to a / 2 times a sum of squares. The certificate "
-        "computes that sum for each kind of change in fractions, and finds it at most b^2; changes of several attributes "
-        "follow from single ones.",
-    ),
     "docs/theory/marginals.md, section 2",
 )
 
@@ -322,7 +254,7 @@ class MarginalTables(Contributor["MarginalMechanism"]):
             "Each table counts the records by the values of some attributes. All tables come from the same noisy numbers, so "
             "that they agree: totals of one are totals of the others."
         )
-        return _law_of(made, f"{counted(tables, 'noisy table')} with {counted(cells, 'cell')} in all", sentence)
+        return Topic(f"{counted(tables, 'noisy table')} with {counted(cells, 'cell')} in all", sentence, (Prose(sentence),))
 
     def accuracy(self, made: MarginalMechanism) -> Topic:
         variances = [made.variances_of(place) for place in range(min(ROWS, len(made.workload.subsets)))]
@@ -347,7 +279,7 @@ class ProductQueries(Contributor["StructuredMechanism"]):
             "records have certain values, or ranges of values, of some attributes."
         )
         terms = counted(len(made.workload.terms), "group")
-        return _law_of(made, f"{counted(made.workload.count, 'noisy answer')} in {terms}", sentence)
+        return Topic(f"{counted(made.workload.count, 'noisy answer')} in {terms}", sentence, (Prose(sentence),))
 
     def accuracy(self, made: StructuredMechanism) -> Topic:
         sizes = made.workload.counts
@@ -357,12 +289,6 @@ class ProductQueries(Contributor["StructuredMechanism"]):
 
 def _attributes_of(made: DomainMechanism[Any, Any]) -> str:
     return f"Records with {counted(len(made.workload.domain.attributes), 'attribute')}"
-
-
-def _law_of(made: DomainMechanism[Any, Any], answer: str, sentence: str) -> Topic:
-    """What is published, with the law of its noise."""
-    law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
-    return Topic(answer, sentence, (Prose(sentence), law))
 
 
 def _accuracy_of_tables(

@@ -12,11 +12,11 @@ from designer.base.arrays import Floats
 from designer.base.display import counted
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.mechanism.additive import CONCENTRATED, PURE_SHIFT, PURE_WITH_DELTA, ROUNDED
-from designer.mechanism.interface import Mechanism, ball_words, delta_words
+from designer.mechanism.interface import Mechanism, ball_words, delta_words, preprocessing_words
 from designer.mechanism.staircase import THEOREM as OF_STAIRCASES
 from designer.problem.relation import Indices
-from designer.publish.content import Entries, Piece, Prose, Sheet, named, verbatim_of
-from designer.publish.contributor import POISSON, Contributor, ProofSketch, Topic, listed, shown_rows
+from designer.publish.content import Entries, Piece, Prose, Sheet, named
+from designer.publish.contributor import Contributor, ProofSketch, Topic, shown_rows
 from designer.publish.meanings import off_by
 
 MOST_UNITS = 3  # of the first screen
@@ -24,127 +24,45 @@ TOGETHER = 1_000  # answers of which the first screen says how far off all are
 REST = "All of them stand on the page in Markdown: dp-designer report SPEC."
 
 
-_SAME_SUM = (
-    "Two neighbouring tables have answers that differ by some u, and u is itself a value that the noise can take. So the noise "
-    "can carry either answer to any output y that the other can reach: by z, and by z plus u."
-)
-_TRIANGLE = (
-    "The probability of noise z is c times exp(-length of z), with one constant c for all z. So the two probabilities of y "
-    "differ by the factor exp(length of (z + u) - length of z)."
-)
-_PURE = (
-    "By the triangle inequality a detour is never shorter: the length of z + u is at most that of z plus that of u. The factor "
-    "is therefore at most exp(length of u)."
-)
-_CERTIFIED = (
-    "The certificate computes the length of u for every protected change, in exact fractions where floats do not settle it, "
-    "and finds it at most the budget b. So no output is more than exp(b) times as likely under one table as under the other."
-)
-_SUMMED = (
-    "What holds for every single output holds for every set of outputs, and for whatever is computed from them afterwards."
-)
-_SQUARES = (
-    "The probability of noise z is c times exp(-(length of z)^2 / 2), with lengths as in Euclid's geometry. Raising the ratio "
-    "of the two probabilities to a power and averaging it gives, after completing a square, exp(a (a - 1) (length of u)^2 / 2) "
-    "times the ratio of two sums of exp(-(distance)^2 / 2) over a grid: one seen from a shifted place, one from a grid point."
-)
-_RENYI = (
-    "What is left says that the Renyi divergence of every order a is at most a (length of u)^2 / 2. The certificate finds the "
-    "length of u at most the budget b for every protected change: that is b^2 / 2 of zero-concentrated privacy."
-)
 ON_GRIDS: Mapping[str, ProofSketch] = {
     PURE_SHIFT: ProofSketch(
         "No output is more than exp(b) times as likely after a protected change of budget b as before it.",
-        (_SAME_SUM, _TRIANGLE, _PURE, _CERTIFIED, _SUMMED),
         "docs/theory/foundations.md, section 1",
     ),
     CONCENTRATED: ProofSketch(
         "For a protected change of budget b the outputs before and after have a Renyi divergence of at most a b^2 / 2, for "
         "every order a above 1.",
-        (_SAME_SUM, _SQUARES, POISSON, _RENYI, _SUMMED),
         "docs/theory/foundations.md, section 1",
     ),
     PURE_WITH_DELTA: ProofSketch(
         "For a protected change of budget b, every set of outputs has a probability of at most exp(b) times what it had, plus "
         "delta.",
-        (
-            _SAME_SUM,
-            _TRIANGLE,
-            "By the triangle inequality the factor is at most exp(m), where m is the length of u. The budget b may be smaller "
-            "than m: then some outputs have a larger factor than exp(b).",
-            "How much probability they can have together is largest when there are two outputs only, one as likely as exp(m) "
-            "against 1; what is above exp(b) times the other is then (e^m - e^b) / (1 + e^m).",
-            "The certificate finds, for every protected change, a length that keeps this number at most delta, changes that "
-            "others imply among them, because under one delta promises do not add up along a chain.",
-        ),
         "docs/theory/approximate.md, sections 1 and 4",
     ),
     ROUNDED: ProofSketch(
         "For a protected change of budget b, every set of outputs has a probability of at most exp(b) times what it had, plus "
         "delta.",
-        (
-            "The noise is normal noise, rounded to a grid on which all answers lie. So the release is the rounding of answers "
-            "plus normal noise: who cannot tell the unrounded ones apart cannot tell these apart.",
-            "Seen in the right coordinates, telling answers apart that differ by u is telling a normal number around 0 from "
-            "one around m, m the length of u. The best sets to tell them apart by are half-lines.",
-            "So delta is exactly Phi(m/2 - b/m) - e^b Phi(-m/2 - b/m) (Balle and Wang), Phi the share of a normal number "
-            "below; it grows with m.",
-            "The certificate finds m at most the largest length that b and delta allow, rounded down, for every protected "
-            "change, those that others imply among them.",
-        ),
         "docs/theory/approximate.md, section 2",
     ),
     OF_STAIRCASES: ProofSketch(
         "No output is more than exp(b) times as likely after a protected change of budget b as before it.",
-        (
-            "Every protected change u has a cost, its budget in whole units, rounded down. The height h of a point is the cost "
-            "of the cheapest way to it, over protected changes, from one of a few fixed points, plus that point's own level.",
-            "A way to z goes on to z + u at the cost of u, and the opposite change leads back at the same cost. So the heights "
-            "of z and z + u differ by at most the cost of u, everywhere, in the tails as well.",
-            "The probability of noise z is c times exp(-unit times h(z)). So it changes by at most exp(unit times cost of u), "
-            "which is at most exp(b).",
-            "The certificate recomputes changes, budgets and cheapest ways in integers and fractions, for every pair.",
-        ),
         "docs/theory/staircase.md, section 1",
     ),
 }
-_KERNEL = (
-    "Changes of the data that leave all published statistics as they are form a lattice of integer tables. The noise is drawn "
-    "from that lattice alone, so the released table has the published statistics exactly, and every protected change v is a "
-    "value that the noise can take."
-)
-_OF_CHANGES = (
-    "The probability of noise z is c times exp(-length of z), with one constant c for all z. Adding v makes z longer by at "
-    "most the length of v (triangle inequality), so it changes the probability by a factor of at most exp(length of v)."
-)
-_LENGTH_OF_CHANGES = (
-    "The certificate computes the length of v for every protected change v, in exact fractions where floats do not settle it, "
-    "and finds it at most the budget b."
-)
 OF_LATTICE: Mapping[str, ProofSketch] = {  # by fall-off, and of noise row by row
     "exponential": ProofSketch(
         "Between two tables that agree in the published statistics and differ by a protected change of budget b, no output is "
         "more than exp(b) times as likely under one as under the other.",
-        (_KERNEL, _OF_CHANGES, _LENGTH_OF_CHANGES, _SUMMED),
         "docs/theory/foundations.md, section 1, and docs/theory/lattice.md, section 0",
     ),
     "gaussian": ProofSketch(
         "Between two tables that agree in the published statistics and differ by a protected change of budget b, the Renyi "
         "divergence of every order a above 1 is at most a b^2 / 2.",
-        (_KERNEL, _SQUARES, POISSON, _RENYI, _SUMMED),
         "docs/theory/lattice.md, section 5",
     ),
     "rows": ProofSketch(
         "Between two tables that agree in the published margins and differ by a protected change of budget b, no output is "
         "more than exp(b) times as likely under one as under the other.",
-        (
-            "Imagine that more is released than is: the true table plus noise y that keeps one of the margins only. Every "
-            "protected change v keeps that margin too, so it is a value that y can take.",
-            _OF_CHANGES.replace(" z", " y"),
-            _LENGTH_OF_CHANGES,
-            "What is released is computed from that imagined table and the published margins alone: y is moved to the nearest "
-            "table that keeps all margins. Whatever is computed from a release keeps its promise.",
-        ),
         "docs/theory/lattice.md, section 10",
     ),
 }
@@ -170,9 +88,7 @@ class LinearQueries(Contributor[Mechanism]):
             else f"Each answer is a sum over {elements:,} counts of records, with fixed public weights, plus noise."
             + self.besides.format(elements=elements)
         )
-        first = listed(made.workload.queries, "answers")
-        law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
-        return Topic(f"{counted(queries, 'noisy answer')}{exact}", sentence, (Prose(sentence), *first, law))
+        return Topic(f"{counted(queries, 'noisy answer')}{exact}", sentence, (Prose(sentence),))
 
     def accuracy(self, made: Mechanism) -> Topic:
         errors = _standard_errors(made)
@@ -204,7 +120,8 @@ class LinearQueries(Contributor[Mechanism]):
     def certificate(self, made: Mechanism) -> tuple[Piece, ...]:
         (pairs,) = super().certificate(made)
         assert isinstance(pairs, Entries)
-        told = [("Norm ball", ball_words(made))] if ball_words(made) else []
+        words = {"Norm ball": ball_words(made), "Pre-processing (Q', c)": preprocessing_words(made)}
+        told = [(name, said) for name, said in words.items() if said]
         spent = delta_words(made).strip()
         return (Entries((*pairs.rows, *told, *([("Delta", spent)] if spent else []))),)
 
@@ -286,7 +203,7 @@ def _joint_margin(made: Mechanism, noisy: Indices) -> str:
         farthest = np.asarray(made.joint_margins())[noisy].max()
     except (DesignFailed, InvalidProblem):
         return ""
-    return f" All {len(noisy):,} together are at most {off_by(farthest)} off, 95 % of the time."
+    return f" All {len(noisy):,} together: at most {off_by(farthest)}."
 
 
 def _bias(made: Mechanism) -> str:

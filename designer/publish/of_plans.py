@@ -13,8 +13,8 @@ from designer.accounts.composition.cost_record import cost_of_entity
 from designer.base.display import closest, counted
 from designer.base.errors import InvalidProblem
 from designer.limits import MOST_MEASURE_STEPS
-from designer.publish.content import Entries, Listing, Piece, Prose, Sheet, named, some, verbatim_of
-from designer.publish.contributor import POISSON, ROWS, Contributor, ProofSketch, Topic, Worst, epsilon_delta, left_out_note
+from designer.publish.content import Entries, Piece, Prose, Sheet, named, some, verbatim_of
+from designer.publish.contributor import ROWS, Contributor, ProofSketch, Topic, Worst, epsilon_delta, left_out_note, listed
 from designer.publish.meanings import Meaning, Risk, above, off_by
 from designer.tables.plan import TablePlan
 from designer.tables.plan_words import OF_OTHER_NOISE
@@ -38,27 +38,11 @@ COLUMNS = (
 _WITH_NORMAL_NOISE = ProofSketch(
     "Whether a record r is in the table changes the outputs by a Renyi divergence of at most a P(r), for every order a "
     "above 1; P is the public function that is stated.",
-    (
-        "A record counts in one group of each query, and moves the whole number that is summed there by at most its "
-        "amount, clipped and rounded by public rules that look at the record alone.",
-        "That number gets discrete normal noise of variance v. " + POISSON,
-        "So one query costs the record amount^2 / (2 v), whatever the other records are; queries use independent noise, "
-        "and their costs add up to P(r).",
-        "Where groups are found privately, a record that is alone in its group shows it only if the noise is above the "
-        "threshold; that is the stated probability delta(r), which is added.",
-    ),
     "docs/theory/tables.md, sections 1 and 2",
-)
-OTHER_NOISE = (
-    "Some queries have other noise than normal: sums that are transformed first, or Laplace and Student noise. Each states its "
-    "own cost as a public function of the record; a pure promise of e is one of e times tanh(e / 2) in the unit used here, "
-    "and less under Laplace noise, whose relative entropy counts."
 )
 OF_TABLES: Mapping[str, ProofSketch] = {
     OF_PLANS: _WITH_NORMAL_NOISE,
-    OF_PLANS + OF_OTHER_NOISE: ProofSketch(
-        _WITH_NORMAL_NOISE.claim, (*_WITH_NORMAL_NOISE.steps, OTHER_NOISE), "docs/theory/tables.md, sections 1, 2 and 7"
-    ),
+    OF_PLANS + OF_OTHER_NOISE: ProofSketch(_WITH_NORMAL_NOISE.claim, "docs/theory/tables.md, sections 1, 2 and 7"),
 }
 
 
@@ -74,13 +58,11 @@ class QueriesOfTables(Contributor[TablePlan]):
 
     def published(self, made: TablePlan) -> Topic:
         found = any(level.selection for level in made.levels)
-        sentence = "Counts, sums, averages or quantiles of the records, by group, each with noise." + (
+        sentence = "Counts, sums, averages or quantiles by group, with noise." + (
             " Which groups there are is found with noise, too: small groups stay out." if found else ""
         )
-        terms = tuple(verbatim_of(readable(query.sentence()), "guarantee.mechanism", 600) for query in made.queries[:ROWS])
-        return Topic(
-            f"{counted(len(made.queries), 'noisy table')}, one for each query", sentence, (Prose(sentence), Listing(terms))
-        )
+        names = listed([query.name for query in made.queries], "queries")
+        return Topic(f"{counted(len(made.queries), 'noisy table')}, one for each query", sentence, (Prose(sentence), *names))
 
     def rows(self, made: TablePlan, bound: int | None = None) -> list[tuple[Meaning, Cost | None]]:
         """Records of several sizes, each with what its presence costs, whatever groups it is in."""
@@ -119,10 +101,7 @@ class QueriesOfTables(Contributor[TablePlan]):
         left_out = f" The first {ROWS:,} of {len(made.queries):,} queries." if len(made.queries) > ROWS else ""
         columns = ("Query", "groups", "standard error of one number")
         sheet = Sheet("Accuracy of each query", columns, rows, frozenset({2}), f"In the unit of the query.{left_out}")
-        details = (
-            "Noise does not grow with the number of records, so that large groups are told accurately and small ones are not. "
-            "About 95 % of the time a number is within two standard errors."
-        )
+        details = "About 95 % of the time a number is within two standard errors."
         first = "; ".join(f"{name} {told}{_unit(made, query)}" for query, (name, _, told) in owned[:MOST_NAMED])
         more = f"; and {counted(len(rows) - MOST_NAMED, 'more number')}" if len(rows) > MOST_NAMED else ""
         return Topic(f"standard error of {first}{more}", details, (Prose(details), sheet))
@@ -138,12 +117,7 @@ class QueriesOfTables(Contributor[TablePlan]):
             ("Computed in", proof.arithmetic),
             ("Fingerprint", made.fingerprint),
         ]
-        terms = tuple(verbatim_of(readable(term), "certificate.terms", 600) for term in proof.terms[:ROWS])
-        return (
-            Entries(tuple(rows)),
-            Prose("The loss of each query; long fractions are shown to six digits, the spec has them whole:"),
-            Listing(terms),
-        )
+        return (Entries(tuple(rows)),)
 
     def open_points(self, made: TablePlan) -> tuple[str, ...]:
         listed = any(level.keys is not None and level.columns for level in made.levels)
@@ -157,13 +131,13 @@ def _unit(made: TablePlan, query: Query) -> str:
     return f" {named(unit)}" if unit else ""
 
 
-MOST_NAMED = 3  # numbers of the first screen
+MOST_NAMED = 2  # numbers of the first screen
 NO_GROUPS_OF_ROWS = (
     "Nothing that adds up over rows is proven of groups that are found privately, so no odds of an entity are known."
 )
 OF_POLICIES = (
-    "Not all records lose the same: what a record may lose is a public function of the record itself, larger for records with "
-    "larger amounts. The function may be published; its value for a record of the data is as confidential as that record."
+    "What a record may lose is a public function of the record, larger for larger amounts. The function may be published; its "
+    "value for a record of the data is as confidential as that record."
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -48,16 +48,14 @@ def board_page(evidence: Evidence) -> BoardPage:
     title = named(made.about.title, 200) if made.about.title else told.answer
     parts = [
         sections.published(made, told),
-        sections.hidden(evidence.guarantee),
         sections.budgets(evidence, contributor),
         sections.unprotected(evidence, contributor),
-        sections.accuracies(accurate),
+        sections.accuracies(accurate, evidence.release),
         *([sections.answers(evidence.release)] if evidence.release else []),
         *_pictures(evidence),
         *sections.spending(evidence),
-        sections.comparison(evidence),
+        *sections.comparison(evidence),
         sections.certificate(made, contributor),
-        sections.proof(made, contributor),
         verification(evidence, time, contributor),
         *deep_section(evidence),
         by_oneself(evidence),
@@ -65,7 +63,7 @@ def board_page(evidence: Evidence) -> BoardPage:
     ]
     return BoardPage(
         title=title,
-        subtitle=f"Mechanism {made.fingerprint[:12]}, for a disclosure review",
+        subtitle=f"Mechanism {made.fingerprint[:12]}",
         time=time,
         software=f"dp-designer {VERSION}",
         fingerprint=made.fingerprint,
@@ -83,11 +81,22 @@ def _pictures(evidence: Evidence) -> Iterator[PageSection]:
         return
     released = None if evidence.release is None else evidence.release.released
     try:
-        drawn = tuple(Picture(d.name, d.title, d.alt, d.svg()) for d in drawings_of(evidence.made, released))
+        every = drawings_of(evidence.made, released)
+        # pictures of draws and of geometry decide nothing for a board
+        found = [d for d in every if d.name not in ("noise", "ball", "table") and not _level(evidence, d.name)]
+        drawn = tuple(Picture(d.name, d.title, d.alt, d.svg()) for d in found[:2])
     except (DesignFailed, InvalidProblem):
         return  # what has no number has no picture; its sections say why
     if drawn:
         yield PageSection("pictures", "Pictures", drawn)
+
+
+def _level(evidence: Evidence, name: str) -> bool:
+    """Is it the picture of standard errors that are all the same? A number says as much."""
+    if name != "errors" or not hasattr(evidence.made, "standard_errors"):
+        return False
+    errors = evidence.made.standard_errors()
+    return bool(errors.max() <= 1.01 * errors.min())
 
 
 # The words of the field that a page uses, each with what it means to somebody who is new to it.
@@ -132,77 +141,39 @@ FORMS: Mapping[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 MEANINGS: Mapping[str, str] = {
-    "accuracy": (
-        "How near released numbers are to the true ones. Noise is random, so it is told as what holds 95 % of the time."
-    ),
-    "approximate privacy": (
-        "A promise written (epsilon, delta): before and after the change, no set of outputs has a probability P above "
-        "exp(epsilon) times the other one plus delta. Odds may shift by more than exp(epsilon) with a chance that is larger "
-        "than delta."
-    ),
-    "budget": (
-        "What a change of the data may cost: a number b. Of a pure promise, no output is more than exp(b) times as likely "
-        "before the change as after it, which is nearly 1 + b where b is small. A small budget protects well, an infinite "
-        "one not at all."
-    ),
-    "candidate": "One of the things that may be chosen and released; all candidates are public beforehand.",
-    "certificate": (
-        "The result of computing, from the file alone and without trusting who made it, that no protected change spends more "
-        "than its budget."
-    ),
-    "deep verification": (
-        "Checks beyond the certificate: small cases written out in full, and the random numbers tested as drawn."
-    ),
-    "delta": (
-        "What probabilities may differ by beyond a factor of exp(epsilon). It bounds the chance that nothing is hidden at "
-        "all, and not the chance that odds shift by more than exp(epsilon), which is larger. It should be far below 1 over "
-        "the number of people."
-    ),
-    "differential privacy": (
-        "The promise that what is released comes out nearly as likely whether or not one record is changed and the others are "
-        "not, so that it tells little about the record to somebody who knows all others."
-    ),
-    "epsilon": "One budget for all changes; without a delta, odds shift by a factor of at most exp(epsilon).",
-    "family": "A way of making noise. Several may serve the same questions; a design is the best that one of them gives.",
-    "fingerprint": (
-        "64 characters computed from everything that decides what a release does. Equal fingerprints: the same mechanism."
-    ),
-    "guarantee": "The full statement of what is promised, in fixed sentences; every release carries it.",
-    "ledger": "The book in which every release from a data set is entered before it is made, with what it costs.",
-    "limit": (
-        "A loss that no noise which is added to the answers can be below, by a theorem; so it tells how much better other "
-        "noise could possibly be."
-    ),
-    "margin": "Of a table: its sums along rows or columns. Of an answer: what its noise stays below 95 % of the time.",
-    "noise": "Random numbers that are added to true answers, so that nobody can tell from an answer whose record is behind it.",
-    "norm": "A way to measure lengths. Noise falls off with its length; a norm ball is the set of all noise up to a length.",
-    "odds": (
-        "How likely one thing is against another: odds of 1 to 19 are a chance of 1 in 20. The odds of one value of a record "
-        "against another, the other records given, shift by at most the stated factor, up or down, when a release is seen."
-    ),
-    "policy": "A public function of a record that says how much the record may lose.",
-    "pure privacy": "A promise on odds that holds for every output without exception.",
-    "record": "What is protected: usually the data of one person. What one row is must be judged by those who know the data.",
-    "Renyi divergence": "A measure of how different two lists of probabilities are, for each order above 1; 0 means equal.",
-    "rho": (
-        "The budget of zero-concentrated privacy: b^2 / 2 for a budget of b. It converts into (epsilon, delta) in many ways."
-    ),
-    "right guesses": (
-        "The share of right answers of the best possible attacker who sees the release and must tell two equally likely cases "
-        "apart; 50 % is chance."
-    ),
-    "seal": "A number in a file that changes when the file is altered by accident. It protects from nobody who means it.",
-    "signature": "A proof that the holder of a secret key has signed exactly this file.",
-    "spec": "The file that holds a frozen mechanism whole: everything that decides what it releases, and what it claims.",
-    "split row": "A large record counts as several rows of limited size, so that its loss can be stated for each such row.",
-    "standard error": "The typical size of the noise in an answer: its standard deviation.",
-    "synthetic table": "A made-up table that answers certain queries nearly as the true one. None of its records is real.",
-    "theorem": "The mathematical sentence that turns what was computed into the promise; this page has the steps of its proof.",
-    "tradeoff function": "How many misses somebody must have who tells two cases apart with a given share of false alarms.",
-    "zero-concentrated privacy": (
-        "A promise on averages of powers of odds, as normal noise keeps it. It implies (epsilon, delta) at every delta; the "
-        "table of deltas on the page shows it at several."
-    ),
+    "accuracy": "How near released numbers are to the true ones, 95 % of the time.",
+    "approximate privacy": "A promise of a factor exp(epsilon) on probabilities, but for a probability of delta.",
+    "budget": "What a change of the data may cost; outputs become at most exp(budget) times as likely.",
+    "candidate": "One of the things that may be chosen; all are public.",
+    "certificate": "The result of computing, from the file alone, that no protected change exceeds its budget.",
+    "deep verification": "Small cases written out in full, and the random numbers tested.",
+    "delta": "By what probabilities may differ beyond the factor exp(epsilon); far below 1 over the number of people.",
+    "differential privacy": "What is released is nearly as likely whatever one record says.",
+    "epsilon": "One budget for all changes; small is safe.",
+    "family": "A way of making noise.",
+    "fingerprint": "64 characters computed from all that decides a release; equal ones mean the same mechanism.",
+    "guarantee": "The full statement of what is promised.",
+    "ledger": "The book in which each release is entered with its cost, before it is made.",
+    "limit": "A loss that no noise added to the answers can be below.",
+    "margin": "Of an answer: what its noise stays below 95 % of the time. Of a table: its sums.",
+    "noise": "Random numbers added to true answers.",
+    "norm": "A way to measure lengths; noise falls off with its length.",
+    "odds": "How likely one thing is against another: 1 to 19 is a chance of 1 in 20.",
+    "policy": "A public function that says how much each record may lose.",
+    "pure privacy": "A promise on odds that holds for every output.",
+    "record": "What is protected: usually the data of one person.",
+    "Renyi divergence": "A measure of how different two lists of probabilities are.",
+    "rho": "The budget of zero-concentrated privacy.",
+    "right guesses": "How often the best attacker tells two equally likely cases apart; 50 % is chance.",
+    "seal": "A number in a file that shows accidental changes, not deliberate ones.",
+    "signature": "A proof that the holder of a secret key signed this file.",
+    "spec": "The file that holds a mechanism whole.",
+    "split row": "A large record counts as several rows of limited size.",
+    "standard error": "The typical size of the noise in an answer.",
+    "synthetic table": "A made-up table that answers certain queries nearly as the true one.",
+    "theorem": "The sentence that turns what was computed into the promise.",
+    "tradeoff function": "How many misses an attacker must have, for each share of false alarms.",
+    "zero-concentrated privacy": "A promise on averages of odds; it implies (epsilon, delta) at every delta.",
 }
 _TERM_OF = {form.lower(): term for term, forms in FORMS.items() for form in forms}
 LETTERS = ("delta", "deltas", "epsilon", "epsilons", "rho")
@@ -322,9 +293,8 @@ def html_of(page: BoardPage) -> str:
         policy=POLICY,
         light=variables(LIGHT),
         dark=variables(DARK),
-        glossary=[
-            (anchor_of(term), term, meaning) for term, meaning in sorted(MEANINGS.items(), key=lambda entry: entry[0].lower())
-        ],
+        meanings=[(anchor_of(term), term, MEANINGS[term]) for term in sorted(MEANINGS, key=str.lower)],
+        first=Linker(),
         linker=Linker,
         kind=lambda piece: type(piece).__name__,
         drawn=drawn,
@@ -364,8 +334,10 @@ def tidy(value: object) -> object:
 class Linker:
     """Writes texts with links to the words of the glossary, each word once in its part of the page."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Collection[str] = MEANINGS) -> None:
+        """known: the words that get a link."""
         self.linked: set[str] = set()
+        self.known = known
 
     def said(self, text: str) -> Any:
         """The text, escaped, with its links."""
@@ -373,7 +345,7 @@ class Linker:
 
         pieces = []
         for piece, term in with_terms(str(tidy(text))):
-            if term is None or term in self.linked:
+            if term is None or term not in self.known or term in self.linked:
                 pieces.append(escape(piece))
             else:
                 self.linked.add(term)

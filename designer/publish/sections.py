@@ -16,13 +16,12 @@ from designer.base.answer_table import AnswerTable, in_releases
 from designer.base.arrays import Floats
 from designer.base.display import closest, counted
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.json_text import plain
 from designer.base.version import VERSION, WHEEL, wheel_hash
 from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import Guarantee
 from designer.designing.comparison import Comparison
 from designer.designing.printouts import COLUMNS
-from designer.files.releases import OUTSIDE, UNSEEN
+from designer.files.releases import OUTSIDE, SAID, UNSEEN
 from designer.files.signatures import SignedBy
 from designer.publish.content import (
     LONGEST_TEXT,
@@ -45,12 +44,9 @@ from designer.publish.meanings import above
 from designer.relations.records.row_unit import RowUnit
 
 FROM_WHOM = (
-    "From everyone who sees what is released: with any computing power, at any later time, and whatever else they know, be it "
-    "every other record of the data. It does not matter whether they know how the noise is made; that is public.",
-    "Not from those who hold the data, who see the noise before it is added, who can time single releases precisely, or who "
-    "control the random numbers of the computer that makes the release.",
+    "The promise holds against everyone who sees the release, whatever they know and compute, now or later. It does not hold "
+    "against those who hold the data, time single releases precisely, or control the computer's random numbers."
 )
-INVISIBLE_TO_ALL = "Whatever is computed from the release afterwards keeps the promise: nobody can undo the noise."
 
 
 def published(made: FrozenMechanism, told: Topic) -> PageSection:
@@ -66,21 +62,6 @@ def _split(line: str) -> tuple[str, str]:
     return name, named(text, 1000)
 
 
-def hidden(promise: Guarantee) -> PageSection:
-    pairs = Entries(
-        (
-            ("What is protected", named(promise.unit, 1000)),
-            ("Which changes", verbatim_of(promise.relation, "guarantee.relation")),
-        )
-    )
-    notion = Prose(verbatim_of(promise.notion, "guarantee.notion"), "note")
-    return PageSection(
-        "hidden",
-        "What is hidden, and from whom",
-        (pairs, Listing(FROM_WHOM), Prose(INVISIBLE_TO_ALL), Prose("In the words of the field:"), notion),
-    )
-
-
 def budgets(evidence: Evidence, contributor: Contributor[Any]) -> PageSection:
     """What budgets mean, as odds, for the unit that is protected."""
     row, bound = evidence.row, evidence.bound
@@ -89,11 +70,11 @@ def budgets(evidence: Evidence, contributor: Contributor[Any]) -> PageSection:
         rows = f"all rows with one value of {named(row.entity)}, at most {bound:,} of which count"
         whose = f"what one entity holds ({rows}) against another, the other entities given"
     lead = Prose(
-        f"A budget limits how far a release can shift the odds of {whose}: the odds afterwards are at most so many times those "
-        "before, and at least that part of them. Where records depend on each other, such as two that are known to be equal, a "
-        "release tells of one through the other, and their budgets add."
+        f"A budget limits how far a release can shift the odds of {whose}. Budgets of records that depend on each other add."
     )
-    return PageSection("budgets", "Budgets, and what they mean", (lead, *contributor.budgets(evidence.made, bound)))
+    return PageSection(
+        "budgets", "Budgets, and what they mean", (lead, *contributor.budgets(evidence.made, bound), Prose(FROM_WHOM))
+    )
 
 
 def unprotected(evidence: Evidence, contributor: Contributor[Any]) -> PageSection:
@@ -110,8 +91,11 @@ def unprotected(evidence: Evidence, contributor: Contributor[Any]) -> PageSectio
     return PageSection("unprotected", "What is not protected", (*exact, said, *contributor.exact_note(made)))
 
 
-def accuracies(told: Topic) -> PageSection:
-    return PageSection("accuracy", "Accuracy", told.pieces)
+def accuracies(told: Topic, release: SeenRelease | None) -> PageSection:
+    """How far off answers are, one by one unless those of a release have their margins."""
+    listed_later = release is not None and hasattr(release.released, "answer_tables")
+    pieces = [piece for piece in told.pieces if not (listed_later and isinstance(piece, Sheet))]
+    return PageSection("accuracy", "Accuracy", tuple(pieces or told.pieces))
 
 
 def answers(seen: SeenRelease) -> PageSection:
@@ -132,7 +116,7 @@ def answers(seen: SeenRelease) -> PageSection:
 
 
 def _sheets(tables: tuple[AnswerTable, ...]) -> Iterator[Piece]:
-    left = ROWS
+    left, laws = ROWS, set[str]()
     for place, table in enumerate(tables):
         if left <= 0:
             rest = sum(len(other.answers) for other in tables[place:])
@@ -140,26 +124,54 @@ def _sheets(tables: tuple[AnswerTable, ...]) -> Iterator[Piece]:
                 f"{counted(len(tables) - place, 'further table')} with {counted(rest, 'answer')} stand in the release file."
             )
             return
-        yield _sheet(table, left)
+        yield _sheet(table, left, laws)
         left -= len(table.answers)
 
 
-def _sheet(table: AnswerTable, most: int) -> Sheet:
-    """The answers of a table with their standard errors and intervals, the first of them."""
+def _sheet(table: AnswerTable, most: int, laws: set[str]) -> Sheet:
+    """The first answers of a table with their intervals. laws: what was said of intervals before, and need not be again."""
     number = min(most, len(table.answers))
     lower, upper, law = _interval(table)
     rows = []
     for k in range(number):
         error = None if table.standard_errors is None else float(table.standard_errors[k])
         within = "exact" if error == 0 else _within(lower, upper, k, error)
-        told = "not known" if error is None else above(error) if error else "0, exact"
-        rows.append((*(named(key) for key in table.keys[k]), _number(float(table.answers[k]), error), told, within))
-    columns = (*map(named, table.columns), "answer", "standard error", "95 % interval")
+        answer, margin = float(table.answers[k]), margin_of(lower, upper, k)
+        told = "exact" if error == 0 else _share(margin, answer)
+        rows.append((*(named(key) for key in table.keys[k]), _number(answer, error), within, told))
+    columns = (*map(named, table.columns), "answer", "95 % interval", "margin, of the answer")
     rest = len(table.answers) - number
     more = f" The first {number:,} of {len(table.answers):,} answers; the release file has all." if rest else ""
     first = len(table.columns)
     title = "Answers" if table.name == "answers" else f"Answers: {named(table.name)}"
-    return Sheet(title, columns, tuple(rows), frozenset(range(first, first + 3)), f"{law}{more}")
+    told = "" if law in laws else law
+    laws.add(law)
+    return Sheet(title, columns, tuple(rows), frozenset(range(first, first + 3)), f"{told}{more}".strip())
+
+
+def margin_of(lower: Floats | None, upper: Floats | None, k: int) -> float:
+    """Half the width of the interval of answer k, out of lower and upper, (G,); nan where none is known."""
+    return np.nan if lower is None or upper is None else float(upper[k] - lower[k]) / 2
+
+
+def _share(margin: float, answer: float) -> str:
+    """A margin as a share of the released answer that it belongs to, marked where the noise may be all there is of it."""
+    if np.isnan(margin):
+        return "not known"
+    return f"{above(100 * margin / abs(answer), 2)} %" if margin <= abs(answer) else "MORE than the answer"
+
+
+def drowned(seen: SeenRelease | None) -> tuple[int, int]:
+    """How many released answers with noise are smaller than their 95 % margin, and how many there are."""
+    tables = seen.released.answer_tables() if seen is not None and hasattr(seen.released, "answer_tables") else ()
+    few = all_of = 0
+    for table in tables:
+        lower, upper, _ = _interval(table)
+        if lower is not None and upper is not None:
+            margins = (upper - lower) / 2
+            all_of += int((margins > 0).sum())
+            few += int((margins > np.abs(table.answers)).sum())
+    return few, all_of
 
 
 def _within(lower: Floats | None, upper: Floats | None, k: int, error: float | None) -> str:
@@ -174,7 +186,7 @@ def _interval(table: AnswerTable) -> tuple[Floats | None, Floats | None, str]:
         found = table.intervals(0.95)
     except (InvalidProblem, DesignFailed) as refusal:
         return None, None, f"No intervals: {named(str(refusal).removeprefix('intervals: '), 300)}"
-    law = f"Each interval would hold the answer without noise {in_releases(95)}. Law: {named(found.law, LONGEST_TEXT)}."
+    law = f"Each interval would hold the answer without noise {in_releases(95)}; law: {named(found.law, LONGEST_TEXT)}."
     return found.lower, found.upper, law
 
 
@@ -293,18 +305,13 @@ def _forecast(evidence: Evidence) -> Iterator[Piece]:
         yield Prose(f"It would be refused. {named(forecast.refusal, 1000)}", "warning")
 
 
-def comparison(evidence: Evidence) -> PageSection:
-    """Other families: what was computed for the page, or what the maker noted."""
+def comparison(evidence: Evidence) -> Iterator[PageSection]:
+    """Other families: what was computed for the page, or what the maker noted, where there is anything."""
     title, compared = "Other ways to do it", evidence.comparison
     if isinstance(compared, Comparison):
-        return PageSection("comparison", title, tuple(_compared(compared)))
+        yield PageSection("comparison", title, tuple(_compared(compared)))
+        return
     pieces: list[Piece] = [Prose(named(compared, 400), "note")] if compared else []
-    tried = evidence.made.provenance.get("tried", {})
-    if tried:
-        rows, left_out = shown_rows([(named(name), named(words, 300)) for name, words in tried.items()], "The spec has all.")
-        pieces.append(
-            Sheet("Families that the maker tried (a note, not recomputed)", ("Family", "what came of it"), rows, note=left_out)
-        )
     best = evidence.made.optimality
     if best is not None:
         gap = f" No design of its family can beat {closest(best.lower_bound, 6)}." if best.lower_bound else ""
@@ -312,7 +319,8 @@ def comparison(evidence: Evidence) -> PageSection:
         pieces.append(
             Prose(f"What was minimised: {named(best.objective, 300)}. Reached: {closest(best.value, 6)}.{gap} This {checked}.")
         )
-    return PageSection("comparison", title, tuple(pieces) or (Prose("Nothing is noted of other families."),))
+    if pieces:
+        yield PageSection("comparison", title, tuple(pieces))
 
 
 def _compared(found: Comparison) -> Iterator[Piece]:
@@ -333,20 +341,15 @@ def _cell(value: Any) -> str:
 
 
 def certificate(made: FrozenMechanism, contributor: Contributor[Any]) -> PageSection:
-    return PageSection("certificate", "The certificate", contributor.certificate(made))
-
-
-def proof(made: FrozenMechanism, contributor: Contributor[Any]) -> PageSection:
-    """The theorem that the certificate cites, with the steps of its proof."""
-    theorem, sketch = contributor.cited(made), contributor.sketch(made)
-    whole = Prose(f"The whole proof: {sketch.page}, which is installed with the program.", "note")
-    cited = Entries((("As the certificate cites it", theorem),))
-    return PageSection("proof", "Why it holds", (Prose(sketch.claim), Listing(sketch.steps, ordered=True), cited, whole))
+    """What was recomputed, and which theorem makes a promise of it."""
+    sketch = contributor.sketch(made)
+    why = Prose(f"{sketch.claim} Proof: {sketch.page}, which is installed with the program.")
+    return PageSection("certificate", "The certificate, and why it is enough", (*contributor.certificate(made), why))
 
 
 def full_statement(promise: Guarantee) -> PageSection:
     rows = [(name, verbatim_of(text, f"guarantee.{key}")) for name, key, text in _fields(promise)]
-    return PageSection("statement", "The statement in full", (Entries(tuple(rows), verbatim=True),))
+    return PageSection("statement", "The guarantee, word for word", (Entries(tuple(rows), verbatim=True),))
 
 
 def _fields(promise: Guarantee) -> Iterator[tuple[str, str, str]]:
@@ -355,14 +358,11 @@ def _fields(promise: Guarantee) -> Iterator[tuple[str, str, str]]:
     yield "Relation", "relation", promise.relation
     yield "Numbers of the promise", "parameters", numbers
     yield "Notion", "notion", promise.notion
-    yield "Not protected", "unprotected", " ".join(promise.unprotected) or "Nothing is published without noise."
     yield "Mechanism", "mechanism", promise.mechanism
     yield "Sampling", "sampling", promise.sampling
     yield "Numbers", "floating_point", promise.floating_point
     yield "Time", "timing", promise.timing
     yield "Afterwards", "post_processing", promise.post_processing
-    yield "Software", "software", promise.software
-    yield "Fingerprint", "fingerprint", promise.fingerprint
 
 
 # What was recomputed for a page, what is only noted, what nothing here checks, and how to check it oneself.
@@ -373,9 +373,7 @@ FINGERPRINT = (
     'print(hashlib.sha256(json.dumps(m, sort_keys=True, separators=(",", ":")).encode()).hexdigest())'
 )
 SPEC_CHECKED = (
-    "The seal of the spec fits its contents.",
-    "The mechanism was built anew from the numbers in the spec, and its fingerprint is the one in the spec.",
-    "The certificate and the guarantee were computed anew, and the claims of the spec agree with them.",
+    "The spec: its seal fits; the mechanism was built anew from its numbers, and fingerprint, certificate and guarantee agree.",
 )
 MADE_CHECKED = ("The certificate was computed when the mechanism was built, in this program; no file was read.",)
 BUILT = "The sampler was built: this program can draw the noise that is promised."
@@ -385,7 +383,11 @@ def verification(evidence: Evidence, time: str, contributor: Contributor[Any]) -
     """What was recomputed now, and what is only noted."""
     release = evidence.release
     checked = [*(SPEC_CHECKED if evidence.loaded else MADE_CHECKED), BUILT]
-    checked += release.verdict.checked if release else ()
+    if release is not None:
+        checked.append(
+            "The release: its seal fits, the spec has its fingerprint and proves its guarantee, and every number follows from "
+            "the whole numbers in it, which the noise can reach."
+        )
     checked += [_signed(signer, what) for what, signer in signers(evidence) if signer is not None]
     if evidence.ledger is not None:
         followed = counted(len(evidence.ledger.checked.entries), "entry", "entries")
@@ -393,8 +395,6 @@ def verification(evidence: Evidence, time: str, contributor: Contributor[Any]) -
     pieces = (
         Prose(f"Recomputed by dp-designer {VERSION}, {time}:"),
         Listing(tuple(checked)),
-        Prose("Noted by the maker, and neither believed nor recomputed:"),
-        *_noted(evidence),
         Prose("Not checked by anything here:"),
         Listing(open_points(evidence, contributor)),
     )
@@ -411,29 +411,20 @@ def _signed(signer: SignedBy, what: str) -> str:
     return f"Signature of the {what}: {signer.sentence()}"
 
 
-def _noted(evidence: Evidence) -> Iterator[Listing | Entries]:
-    known = {key: value for key, value in evidence.made.provenance.items() if key != "tried" and value not in ({}, [], None)}
-    notes = [(named(key), closest(v, 6) if isinstance(v, float) else named(plain(v), 300)) for key, v in known.items()]
-    best = evidence.made.optimality
-    if best is not None:
-        reached = f"{closest(best.value, 6)} reached, at least {closest(best.lower_bound, 6)} needed"
-        notes.append(("optimality", f"{reached} ({named(best.objective, 200)})"))
-    yield Entries(tuple(notes)) if notes else Listing(("Nothing.",))
+ALWAYS = (SAID, *OUTSIDE, *(f"{subject[0].upper()}{subject[1:]}: {words}." for subject, words in UNSEEN))
 
 
 def open_points(evidence: Evidence, contributor: Contributor[Any]) -> tuple[str, ...]:
-    """What nothing here checks, in sentences."""
+    """What nothing here checks, in sentences: each a short clause, and after a colon what there is to say of it."""
     found = list(contributor.open_points(evidence.made))
     if evidence.ledger is None:
-        found.append(
-            "What else was released from the same data: no ledger was looked at, and losses of several releases add up."
-        )
+        found.append("What else was released from these data: no ledger was looked at, and losses add up.")
     if evidence.deep is None:
-        found.append("Whether the sampler draws what it should: deep verification tests that, and was not run for this page.")
+        found.append("Whether the sampler draws what it should: deep verification tests that, and was not run.")
     if not any(signer for _, signer in signers(evidence)):
         found.append("Who made the files: no signature was looked at.")
     found += evidence.release.verdict.unchecked if evidence.release else OUTSIDE[:1]
-    found += [f"{subject[0].upper()}{subject[1:]}: {words}." for subject, words in UNSEEN]
+    found += ALWAYS[-len(UNSEEN) :]
     return tuple(dict.fromkeys(found))
 
 
@@ -460,35 +451,27 @@ def _held(holds: bool | None) -> str:
 
 
 def _known_wheel() -> str:
-    """Which wheel is meant, and where it comes from."""
+    """Which wheel is meant."""
     known = wheel_hash()
-    compared = (
-        "This page was made from a source tree: ask the publisher for the SHA-256 of the wheel, and compare it with the "
-        "first line."
-        if known is None
-        else f"This page was made by the wheel whose SHA-256 is {known}, which the first line must print."
-    )
-    return (
-        f"{compared} Install that file, and nothing by the name dp-designer from a package index: nobody owns the name there. "
-        "The wheel can be built again from the source, the same to the byte: docs/guides/installing.md says how."
-    )
+    if known is None:
+        return "Ask the publisher for the SHA-256 of the wheel; the first line must print it."
+    return f"The first line must print {known}, the wheel that made this page."
 
 
 def by_oneself(evidence: Evidence) -> PageSection:
     """The commands that repeat what this page says."""
     spec, release = shlex.quote(evidence.spec_name), evidence.release
     lines = [f"sha256sum {WHEEL}", f"python -m pip install ./{WHEEL}"]
-    lines += [f"dp-designer verify {spec}", f"dp-designer verify --deep {spec}"]
+    lines += [f"dp-designer verify --deep {spec}"]
     lines += [f"dp-designer verify {spec} {shlex.quote(release.name)}"] if release else []
     lines += [f"dp-designer ledger check {shlex.quote(evidence.ledger.name)}"] if evidence.ledger else []
     return PageSection(
         "check",
         "How to check it oneself",
         (
-            Prose(f"With these files and the wheel {WHEEL}, on any computer with Python. {_known_wheel()}"),
+            Prose(f"With these files, the wheel and Python. {_known_wheel()} No package index has dp-designer."),
             Typed(tuple(lines)),
-            Prose("The fingerprint can be computed without this program:"),
+            Prose("The fingerprint, without this program:"),
             Typed((f"python3 -c {shlex.quote(FINGERPRINT)} {spec}",)),
-            Prose(f"It must print {evidence.made.fingerprint}."),
         ),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -9,44 +10,46 @@ from operator import ge
 from typing import Any
 
 from designer.accounts.chain import DatasetTerms
-from designer.accounts.composition.privacy_in_words import entity_words, privacy_words
+from designer.accounts.composition.cost_record import expense_of
+from designer.accounts.composition.privacy_in_words import DELTA, NONE, entity_words, privacy_words
 from designer.accounts.ledger_text import cost_text, left_text
 from designer.accounts.totals import Total
 from designer.base.display import counted
+from designer.base.errors import InvalidProblem
 from designer.base.version import VERSION
 from designer.files.signatures import SignedBy
 from designer.problem.relation import RECORDS_PUBLIC
 from designer.publish.content import Evidence, Headline, named, some
 from designer.publish.contributor import Contributor, Topic, Worst, guess_words, risk_words
 from designer.publish.meanings import LARGEST, Meaning, Risk, shift
-from designer.publish.sections import open_points, signers
-from designer.tradeoff.costs import Cost
+from designer.publish.sections import ALWAYS, drowned, open_points, signers
+from designer.tradeoff.costs import Cost, TotalCost
 
-ABOUT = "These are words of the maker, which nobody proves."
+ABOUT = "Stated by the publisher, not proven."
+HIGH = Fraction(5)  # an epsilon above which the first screen asks for attention
 SAME = Fraction(1, 10**6)  # of two exponents, one of a budget in floats and one of its exact value
-LONG = 3000  # characters of a sentence of the guarantee, with all names in it
-UNSAID = "A problem file states publisher, data and period under [about]."
+UNSAID = "State them under [about] in the problem file."
 
 
 def headlines(
     evidence: Evidence, contributor: Contributor[Any], published: Topic, accuracy: Topic, time: str
 ) -> tuple[Headline, ...]:
-    """The lines of the first screen, in the order in which they are asked."""
+    """The lines of the first screen: what a signer decides first, then what the decision rests on."""
     return (
         Headline("What is published?", published.answer, published.details, "published"),
-        _maker(evidence),
-        Headline("About whom?", *_whom(evidence, contributor), "hidden"),
-        Headline("What is promised, as epsilon and delta?", *_promised(evidence), "budgets"),
-        *_gain(evidence, contributor),
+        Headline("About whom?", _whom(evidence, contributor), section="statement"),
         _unprotected(evidence, contributor),
-        Headline("How accurate is it?", accuracy.answer, accuracy.details, "accuracy"),
-        _verified(evidence, time),
+        *_gain(evidence, contributor),
+        _promised(evidence),
+        _accurate(evidence, accuracy),
         _spent(evidence),
+        _verified(evidence, time),
+        _maker(evidence),
         _open(evidence, contributor),
     )
 
 
-def _whom(evidence: Evidence, contributor: Contributor[Any]) -> tuple[str, str]:
+def _whom(evidence: Evidence, contributor: Contributor[Any]) -> str:
     """Who is protected: entities where their rows were bounded. The maker's word is one for a row, and never one for them."""
     made, bound = evidence.made, evidence.bound
     word, whom = named(made.about.record, 200), contributor.about_whom(made)
@@ -56,21 +59,38 @@ def _whom(evidence: Evidence, contributor: Contributor[Any]) -> tuple[str, str]:
         whom = f"Entities: all rows with one value of {column}, of which at most {rows} of each counted{said}"
     elif word:
         whom = f'One row of the data, said to be "{word}"; nothing bounds how many rows one has'
-    return whom, evidence.guarantee.unit
+    return whom
 
 
-def _promised(evidence: Evidence) -> tuple[str, str]:
+def _promised(evidence: Evidence) -> Headline:
     """The line that every output has, of the entity where the release bounded the rows of each."""
-    answer, _, change = privacy_words(evidence.made, rows_per_entity=evidence.bound).partition(", at most, where ")
-    return _capital(answer), f"Where {change}." if change else ""
+    made, bound = evidence.made, evidence.bound
+    answer, _, change = privacy_words(made, rows_per_entity=bound).partition(", at most, where ")
+    answer = "No single number" if answer.startswith(NONE) else answer
+    try:
+        cost = TotalCost((expense_of(made, rows_per_entity=bound).cost,))
+        epsilon = cost.epsilon_at(DELTA) if cost.epsilon is None else cost.epsilon
+    except InvalidProblem:
+        epsilon = None
+    high = epsilon is None or epsilon > HIGH
+    details = f"Where {change}." if change and bound is not None else ""
+    details += f" Above {HIGH}: a weak promise." if high and change else ""
+    return Headline("What is promised?", _capital(answer), details.strip(), "budgets", high)
+
+
+def _accurate(evidence: Evidence, accuracy: Topic) -> Headline:
+    """How far off answers are, and, of a release, whether noise is more than there is of some."""
+    few, all_of = drowned(evidence.release)
+    below = f" {few:,} of {all_of:,} answers are below their margin." if few else ""
+    return Headline("How accurate is it?", accuracy.answer, accuracy.details + below, "accuracy", alarm=bool(few))
 
 
 def _maker(evidence: Evidence) -> Headline:
     """The maker's words for who publishes what data of which time, and whose key signed."""
-    about, question = evidence.made.about, "Who made it, from which data, of which time?"
+    about, question = evidence.made.about, "Who made it, from what?"
     said = [named(words, 200) for words in (about.publisher, about.data, about.period) if words]
     signed = [f"{what} ({_name(signer)})" for what, signer in signers(evidence) if signer is not None]
-    keys = f"Signed: {', '.join(signed)}." if signed else "No signature was looked at, so anybody may have made these files."
+    keys = f"Signed: {', '.join(signed)}." if signed else "No signature was looked at."
     answer = "; ".join(said) or "Not stated in the files"
     return Headline(question, answer, f"{keys} {ABOUT if said else UNSAID}", "verification", alarm=not said)
 
@@ -84,7 +104,7 @@ def _name(signer: SignedBy) -> str:
 def _gain(evidence: Evidence, contributor: Contributor[Any]) -> Iterator[Headline]:
     """What the strongest attacker gains: nearby first, where there is such a thing, and at worst."""
     made, bound = evidence.made, evidence.bound
-    question = "What can the strongest attacker gain?"
+    question = "What can an attacker gain?"
     if made.vacuous:
         yield Headline(question, "Everything: nothing is hidden", f"{made.vacuous}.", "budgets", alarm=True)
         return
@@ -98,7 +118,7 @@ def _gain(evidence: Evidence, contributor: Contributor[Any]) -> Iterator[Headlin
     if least is not None:
         rare = "" if worst.risk.but_for else least[1].but_for
         answer = f"{shift(least[1].exponent)} on the odds where {least[0]}{rare}; at worst {risk_words(worst.risk)}"
-    whose = entity_words(made, evidence.row) or f"At worst: when {_farthest(rows, worst.risk) or worst.change}."
+    whose = entity_words(made, evidence.row) or f"When {_farthest(rows, worst.risk) or worst.change}."
     details = f"{whose} {guess_words(worst.risk)}"
     yield Headline(question, _capital(answer), details, "budgets", worst.risk.exponent > LARGEST)
 
@@ -132,18 +152,16 @@ def _unprotected(evidence: Evidence, contributor: Contributor[Any]) -> Headline:
     bare = [meant.change for meant, _ in contributor.rows(made, evidence.bound) if meant.budget is None and not meant.sized]
     told = [f"{counted(len(exact), 'answer')} published exactly, without any noise ({some(exact)})"] if exact else []
     told += [f"nobody is protected where {bare[0]}"] if bare else []
-    told += [_clause(line) for line in lines[:2]] if not bare else []
-    told += [f"{len(lines) - 2} more"] if len(lines) > 2 and not bare else []
-    whole = not bare and len(lines) <= 2 and all(_clause(line) == line.rstrip(".") for line in lines)
-    details = "" if whole else " ".join(named(line, LONG) for line in lines[:4])
-    more = " And more: read on." if len(lines) > 4 else ""
+    first = 2 if sum(len(_clause(line)) for line in lines[:2]) <= 120 else 1  # characters
+    told += [_clause(line) for line in lines[:first]] if not bare else []
+    told += [f"{len(lines) - first} more"] if len(lines) > first and not bare else []
     added = [line for line in evidence.guarantee.unprotected if line not in lines]
-    more += " ".join(["", *(named(line, LONG) for line in added)])
+    details = " ".join(f"{_clause(line)}." for line in added[:2])
     usual = not exact and not bare and lines in ((), (RECORDS_PUBLIC,))
     return Headline(
         question,
         _capital(". ".join(told)) or "Nothing is left public by design",
-        (details + more).strip(),
+        details,
         "unprotected",
         not usual,
     )
@@ -158,24 +176,21 @@ def _verified(evidence: Evidence, time: str) -> Headline:
     """Recomputed now, by this version; by whom it was signed."""
     deep, release = evidence.deep, evidence.release
     failed = deep is not None and not deep.holds
-    answer = "NO: deep verification fails" if failed else f"Yes, recomputed {time} by dp-designer {VERSION}"
-    parts = ["The certificate and the guarantee follow from the numbers of the mechanism alone."]
-    parts += [f"The release {named(release.name)} is one that it may have made."] if release else []
+    answer = "NO: deep verification fails" if failed else f"Yes, by dp-designer {VERSION}, for this page"
+    parts = [f"{named(release.name)} is consistent with this spec."] if release else []
     parts += ["Deep verification was run, too."] if deep is not None and not failed else []
     return Headline("Was it verified?", answer, " ".join(parts), "verification", alarm=failed)
 
 
 def _spent(evidence: Evidence) -> Headline:
     """What a ledger says of the data set; that none was looked at, otherwise."""
-    question, seen = "How much of this dataset's privacy budget has been used?", evidence.ledger
+    question, seen = "What was spent before?", evidence.ledger
     if seen is None:
-        return Headline(
-            question, "Not known: no ledger was looked at", "Losses of several releases add up.", "verification", True
-        )
+        return Headline(question, "Not known: no ledger was looked at", "", "verification", True)
     balance = seen.balance
     refused = seen.forecast is not None and seen.forecast.refusal is not None
     answer = f"{cost_text(balance.spent, balance.total)} of {balance.total.to_text()}"
-    left = f"The ledger was found, and its chain was checked. Left: {left_text(balance.total, balance.spent.total)}."
+    left = f"Left: {left_text(balance.total, balance.spent.total)}."
     left += _restated([allowance for _, allowance in balance.history])
     if large := _limits_nothing(balance.total):
         left += " A total as large as this leaves no meaningful protection."
@@ -210,8 +225,14 @@ def _limits_nothing(total: Total) -> bool:
 
 
 def _open(evidence: Evidence, contributor: Contributor[Any]) -> Headline:
-    points = open_points(evidence, contributor)
-    return Headline("What is left for people to judge?", counted(len(points), "open point"), " ".join(points), "verification")
+    """The open points of these files in a clause each; those of every release together, at the end."""
+    every = open_points(evidence, contributor)
+    own = [point for point in every if point not in ALWAYS]
+    points = [_capital(re.split("[:,]", point)[0].rstrip(".")) for point in own[:3]]
+    left = len(every) - len(points)
+    points += [f"{counted(left, 'further point')}, listed in the annex"] if left else []
+    question = "What is left to judge?"
+    return Headline(question, counted(len(every), "open point"), "", "verification", points=tuple(points))
 
 
 def _capital(text: str) -> str:

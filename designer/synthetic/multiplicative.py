@@ -124,6 +124,11 @@ class MWEM(SynthesisedFromCounts):
         return replace(proof, worst_ratio=worst, holds=worst is not None and worst <= 1)
 
     @property
+    def preprocessing(self) -> tuple[Floats, Floats]:
+        """The dX paper's `(Q', c)`, (K, N) and (K,), read-only; see `LipschitzQueries`."""
+        return self.queries.preprocessing
+
+    @property
     def exact(self) -> tuple[str, ...]:
         """The names of the queries that are measured without noise when they are chosen."""
         return tuple(name for name, w in zip(self.queries.workload.queries, self.queries.weights, strict=True) if math.isinf(w))

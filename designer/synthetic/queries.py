@@ -86,6 +86,13 @@ class LipschitzQueries(Immutable):
                 f"queries: the relation protects nothing in them: {NOTHING_MOVES}; give budgets to changes that move them."
             )
 
+    @property
+    def preprocessing(self) -> tuple[Floats, Floats]:
+        """The dX paper's `(Q', c)`, (K, N) and (K,), read-only: `c Q'` stands in for the queries, and what Q' moves is at most
+        the metric; c is 1 where no protected change moves the row."""
+        c = np.where(np.isfinite(self.weights), 1 / self.weights, 1.0)
+        return frozen(self.values / c[:, None]), frozen(c)
+
     def _require_exact(self) -> None:
         """The floats that the certificate reads must be the integers that a release adds up, and none may leave the floats."""
         if (

@@ -107,6 +107,11 @@ class SmallDB(SynthesisedFromCounts):
     def _release_counts(self, given: NDArray[np.int64], /) -> SyntheticRelease:
         return self._release_of(self._draw(given, self._release_entropy()))
 
+    @property
+    def preprocessing(self) -> tuple[Floats, Floats]:
+        """The dX paper's `(Q', c)`, (K, N) and (K,), read-only; see `LipschitzQueries`."""
+        return self.queries.preprocessing
+
     def _release_of(self, candidate: int) -> SyntheticRelease:
         """The release of the candidate of this number."""
         y = self._synthetic(candidate)

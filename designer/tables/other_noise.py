@@ -179,6 +179,11 @@ class PureSum(OtherNoise):
         noise = self._law.draw(len(exact), entropy).ravel().tolist()
         return tuple(number + z for number, z in zip(exact, noise, strict=True))
 
+    def draws(self, size: int, entropy: Entropy) -> Floats:
+        count = len(self.groups.keys or ())
+        drawn = self._law.draw(size * count, entropy).reshape(size, count)
+        return np.asarray(drawn * float(self.step), dtype=np.float64)
+
     def estimates(self, noisy: Sequence[int]) -> Floats:
         return amounts(noisy, self.step)
 

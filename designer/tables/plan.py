@@ -49,7 +49,7 @@ from designer.relations.records.row_unit import (
 )
 from designer.relations.records.values import entry
 from designer.sampling.entropy import Entropy, SystemEntropy, simulation_entropy, stamp_of_each
-from designer.tables.answers import TableRelease, TableSimulation
+from designer.tables.answers import Answer, TableRelease, TableSimulation
 from designer.tables.groups import Groups
 from designer.tables.intervals import limits_of_answers
 from designer.tables.loss_rate import RowCost, cost_per_row, selection_policy, splitting_policy
@@ -414,6 +414,11 @@ class TablePlan(FrozenMechanism):
         found += [condition.column for query in self.queries for condition in query.where]
         return (*found, *(query.of for query in self.queries if isinstance(query, CountDistinct)))
 
+    def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
+        """`size` draws of the noise in all answers, (size, K), in the order of `answer_layout`; of averages, quantiles and sums
+        whose noise depends on them not a number."""
+        return np.concatenate([part.draws(size, entropy) for part in _in_order(self)], axis=1)
+
     def _limits_of(self, released: TableRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of all answers of all queries, in order; see `designer.tables.intervals`."""
         return limits_of_answers(self.queries, self.noisy, released, level, simultaneous)
@@ -554,7 +559,21 @@ def _stated_budgets(mechanism: TablePlan) -> tuple[str, Floats]:
 
 @facts.named_answers.register(TablePlan)
 def _names(mechanism: TablePlan) -> tuple[str, ...]:
-    return tuple(q.name for q in (*mechanism.noisy, *(q for q in mechanism.queries if not isinstance(q, Aggregated))))
+    return tuple(query.name for query in _in_order(mechanism))
+
+
+def _in_order(plan: TablePlan) -> list[Query]:
+    """The queries of all answers, the parts of averages among them."""
+    return [*plan.noisy, *(query for query in plan.queries if not isinstance(query, Aggregated))]
+
+
+@facts.answer_layout.register(TablePlan)
+def _answer_layout(mechanism: TablePlan) -> list[AnswerTable] | None:
+    if any(level.keys is None for level in mechanism.levels):
+        return None
+    keys = [(query, query.groups.keys or ()) for query in _in_order(mechanism)]
+    columns = (tuple(key.name for key in query.groups.columns) for query, _ in keys)
+    return [Answer(q.name, own, k, np.zeros(len(k))).table() for (q, k), own in zip(keys, columns, strict=True)]
 
 
 # By what the smallest record costs that moves a query, of the query where that is most.

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from designer.base.arrays import Immutable
+from designer.base.arrays import Floats, Immutable
 from designer.base.checks import assign, is_text, rational, shown
 from designer.base.errors import InvalidProblem
 from designer.base.labels import is_missing, label_of
@@ -20,11 +20,15 @@ from designer.base.schema import PLACE, RATIONAL, RATIONALS, Fragment, Named, ei
 from designer.limits import LARGEST_GAUSSIAN_VARIANCE, MOST_NAME_CHARACTERS
 from designer.relations.records.engines import distinct_column
 from designer.relations.records.values import entry
+from designer.sampling.integer_gaussian import DiscreteGaussian
 from designer.tables.condition import Condition, all_met
 from designer.tables.exact_sums import quick_rows, safe_sums, totals
 from designer.tables.groups import Groups, Labels
 from designer.tables.measure import Measure
 from designer.tables.variance_by import VarianceBy, Variances
+
+if TYPE_CHECKING:
+    from designer.sampling.entropy import Entropy
 
 VARIANCE = Named(
     "variance", noted("For all groups, one for each, or by label.", either(RATIONAL, RATIONALS, VarianceBy.schema))
@@ -66,6 +70,11 @@ class Query(Immutable, ABC):
     @abstractmethod
     def loss(self, record: Mapping[str, Any]) -> Fraction:
         """The zCDP that adding or removing the record costs in this query."""
+
+    def draws(self, size: int, entropy: Entropy) -> Floats:
+        """`size` draws of the noise in the answers of listed groups, (size, G), in the unit of the query; not a number where
+        the answer is no sum with noise of its own law."""
+        return np.full((size, len(self.groups.keys or ())), np.nan)
 
     @abstractmethod
     def sentence(self) -> str:
@@ -175,6 +184,11 @@ class Additive(Aggregated):
         given = [self.variance_of(key) for key in keys] if isinstance(self.variance, VarianceBy) else self.variances
         unit = self.step**2
         return tuple(given) if unit == 1 else tuple(v / unit for v in given)
+
+    def draws(self, size: int, entropy: Entropy) -> Floats:
+        keys = self.groups.keys or ()
+        law = DiscreteGaussian(np.broadcast_to(np.array(self.grid_variances(keys)), len(keys)).tolist())
+        return np.asarray(law.draw(size, entropy) * float(self.step), dtype=np.float64)
 
     def loss(self, record: Mapping[str, Any]) -> Fraction:
         labels, amount = self.group_of(record), self.amount(record)

@@ -41,6 +41,7 @@ from designer.tradeoff.loss_distribution import (
     zcdp_curve,
 )
 from designer.tradeoff.piecewise import PiecewiseLinear, below_tangents, ladder
+from designer.tradeoff.response_mixture import ResponseMixture
 from solvers.exact.balls import Masses, exp_ball, float_above_real, float_below_real, rational_ball, working_precision
 
 if TYPE_CHECKING:
@@ -369,6 +370,8 @@ def zcdp_of(factor: Tradeoff) -> Fraction | None:
     """
     if isinstance(factor, Gaussian):
         return factor.mu_squared / 2
+    if isinstance(factor, ResponseMixture):
+        return factor.rho
     if isinstance(factor, LaplaceTradeoff):
         return rho_of_laplace(factor.epsilon)
     if isinstance(factor, Group) and isinstance(factor.base, EpsilonDelta) and not factor.base.delta:

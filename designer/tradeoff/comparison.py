@@ -23,6 +23,7 @@ from designer.base.schema import RATIONAL, ClosedList, Named, either, of_kind, s
 from designer.tradeoff.breakpoints import Kinks
 from designer.tradeoff.functions import EpsilonDelta, Gaussian, Group, LaplaceTradeoff, Tradeoff
 from designer.tradeoff.piecewise import PiecewiseLinear
+from designer.tradeoff.response_mixture import ResponseMixture
 from solvers.exact.balls import exp_ball, float_above_real, normal_cdf, rational_ball, sign
 
 if TYPE_CHECKING:
@@ -302,7 +303,14 @@ def poisson_subsampled(
     return promise if share == 1 else Subsampled(promise, share)
 
 
-SYMMETRIC = (EpsilonDelta.schema, Gaussian.schema, LaplaceTradeoff.schema, PiecewiseLinear.schema, Group.schema)
+SYMMETRIC = (
+    EpsilonDelta.schema,
+    Gaussian.schema,
+    LaplaceTradeoff.schema,
+    PiecewiseLinear.schema,
+    Group.schema,
+    ResponseMixture.schema,
+)
 TRADEOFFS = Named("tradeoff", either(*SYMMETRIC))
 SUBSAMPLED = of_kind("tradeoff", Subsampled.kind, {"base": TRADEOFFS, "rate": RATIONAL}, "Poisson sampling before it.")
 
@@ -323,6 +331,7 @@ KINDS: ClosedList[Tradeoff] = ClosedList(
             lambda spec: PiecewiseLinear(tuple(spec["alphas"]), tuple(spec["betas"])),
         ),
         "group": (Group.schema, lambda spec: Group(tradeoff_from_spec(spec["base"]), spec["size"])),
+        "response_mixture": (ResponseMixture.schema, lambda spec: ResponseMixture(spec["unit"], tuple(spec["weights"]))),
         "subsampled": (SUBSAMPLED, lambda spec: Subsampled(tradeoff_from_spec(spec["base"]), spec["rate"])),
     },
 )

@@ -2882,7 +2882,8 @@ def expense_of(entry):
     known = dict.fromkeys("fingerprint format notion unit".split(), text)
     known |= dict.fromkeys(("epsilon", "rho", "delta", "mu_squared"), or_null(ratio))
     known |= {"moves": one_of("appear", "replace", "either", "keep", "l1", "l2"), "records": whole(1), "replaced": boolean}
-    own = fields(entry["expense"], "expense", **known, scope=or_null(text), unprotected=array(text, least=0))
+    known |= {"shapes": array(anything, least=0), "scope": or_null(text), "unprotected": array(text, least=0)}
+    own = fields(entry["expense"], "expense", **known)
     require(own.epsilon is not None or own.rho is not None, "expense: has neither an epsilon nor a rho")
     return own
 

@@ -270,7 +270,7 @@ def test_kills_and_rollbacks_spend_no_more_than_the_total_and_lose_no_release(ki
         people, handed_out = stated(tmp_path / f"l{number}", Total(epsilon=MOST / 4)), 0
         path = tmp_path / f"l{number}"
         while done < kills:
-            heads, killed = killed_after(chance.randrange(1, 4000), people)
+            heads, killed = killed_after(chance.randrange(1, 6000), people)
             done += killed
             ledger = Ledger(path)  # what was in the middle is taken back or there
             entries = ledger.entries(anew=True)

@@ -147,7 +147,7 @@ def test_what_is_said_of_a_column_of_all_tables_is_said_once_to_readers(folder: 
     released = made.release({"sex": ["F"], "town": [DOMAIN.values[1][0]]})
     write_tables(made, released, release_document(made, released), "both")
     words, tables = Path("both/README.md").read_text(), index("both")["tables"]
-    assert len(tables) == 2 and words.count("- joint_upper_95: ") == words.count("- answer: ") == 1
+    assert len(tables) == 2 and words.count("- joint_lower_95; joint_upper_95: ") == words.count("- answer: ") == 1
     for table in tables:
         heading = words.index(f"## {table['name']}")
         assert words.index("## In every table") < heading and f"- {table['columns'][0]['name']}: " in words[heading:]

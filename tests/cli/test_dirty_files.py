@@ -68,8 +68,9 @@ def half(make: Make) -> Make:
 @dataclass
 class Dirty:
     """name: of the file. words: a pattern of what `check` says. records: a section of the problem file. release: what `release`
-    does: "refused" before anything is reserved; "spent", where a record is found out while it is counted, so that what was
-    reserved stays; "made", where a refusal would itself tell of a record, or codes are right whatever their labels."""
+    does: "refused" before anything is reserved. "spent", where a code that is not listed is found while records are counted, so
+    that what was reserved stays: who asks lists the codes, and a free refusal would answer any such question. "made", where a
+    refusal would itself tell of a record, or codes are right whatever their labels."""
 
     name: str
     make: Make
@@ -92,7 +93,9 @@ CASES = [
     Dirty("empty.sav", text(""), "empty.sav: cannot be read: .* save it again"),
     Dirty("renamed.sav", text(CSV), "renamed.sav: cannot be read: .* of another type than its name says"),
     Dirty(
-        "texts.sav", lambda path: pyreadstat.write_sav(FRAME.assign(pay=["a", "b", "3"]), path), "pay: 2 .* read, .*; the first"
+        "texts.sav",
+        lambda path: pyreadstat.write_sav(FRAME.assign(pay=["a", "b", "3"]), path),
+        "pay: 2 of 3 cannot be read .*; the first",
     ),
     Dirty("password.xlsx", protected_by_password, "password.xlsx: is protected by a password; save it without one"),
     Dirty("sheet.xlsx", sheet(["emp", "pay"]), "no sheet 'People'; it has .'Data'.; correct", '[records]\nsheet = "People"\n'),
@@ -100,29 +103,27 @@ CASES = [
     Dirty("title.xlsx", sheet(["Pay"], ["emp", "pay"]), "title.xlsx, sheet 'Data': has no column 'emp'; its first row names"),
     Dirty("merged.xlsx", sheet(["emp", None, "pay"]), "merged.xlsx, sheet 'Data': .* column 2 has no name; write one above it"),
     Dirty("numbers.xlsx", sheet([1, 2], [1, 3]), "numbers.xlsx, sheet 'Data': its first row is no line of names"),
-    Dirty("decimal.csv", text("emp;pay\n1;10,5\n2;1\n"), 'pay: .* mark .,.; say .records. decimal = ","', SEMICOLONS, "spent"),
-    Dirty("grouped.csv", text('emp,pay\n1,"1,234"\n2,1\n'), 'say .records. thousands = "," or decimal = ","', release="spent"),
+    Dirty("decimal.csv", text("emp;pay\n1;10,5\n2;1\n"), 'pay: .* mark .,.; say .records. decimal = ","', SEMICOLONS),
+    Dirty("grouped.csv", text('emp,pay\n1,"1,234"\n2,1\n'), 'say .records. thousands = "," or decimal = ","'),
     Dirty("commas.csv", text("emp,pay\n1,10,5\n2,1\n"), "1 record with more fields than .* first is record 1", release="made"),
     Dirty("delimiter.csv", text("emp;pay\n1;2\n"), "delimiter.csv: its first line is separated by ';', not by ','"),
     Dirty("blanks.csv", text('emp,pay\n"1 ",10.5\n'), "'1 ' .listed: '1'; blanks", release="spent"),
-    Dirty("code.csv", text("emp,pay\n1,1\n7,1\n"), "emp: 1 rows in none of the listed groups\n +'7': 1", release="spent"),
+    Dirty("code.csv", text("emp,pay\n1,1\n7,1\n"), "emp: 1 of 2 are in none of the listed groups\n +'7': 1", release="spent"),
     Dirty("twice.csv", text("emp,pay,Pay\n1,2,3\n"), "twice.csv, line 1: .* columns 2 and 3 are both 'Pay'; rename one"),
     Dirty("column.csv", text("emp,income\n1,2\n"), r"column.csv: has no column 'pay'; it has \['emp', 'income'\]; correct"),
     Dirty(
         "words.csv",
         text("emp,pay\n1,ten\n"),
-        "pay: 1 numbers that cannot be read, .*; the first is record 1\n +'ten'",
-        release="spent",
+        "pay: 1 of . cannot be read as numbers, and are refused; the first is record 1\n +'ten'",
     ),
-    Dirty("empty.csv", text(""), "empty.csv: is empty, or its first line is; write the names of its columns"),
+    Dirty("empty.csv", text(""), "empty.csv: is empty, or its first line is; write the names of its columns there"),
     Dirty("header.csv", text("emp,pay\n"), "there is no record; a release would hold noise alone", release="made"),
     Dirty("wide.csv", text(CSV, "utf-16"), "wide.csv: is a text in UTF-16; save it as UTF-8"),
     Dirty("latin.csv", text("emp,pay\nß,1\n", "latin-1"), "bytes that are not UTF-8: save the file as UTF-8", release="spent"),
     Dirty(
         "quote.csv",
         text('emp,pay\n1,"2\n2,3\n'),
-        "pay: 1 numbers that cannot be read, .*; the first is record 1",
-        release="spent",
+        "pay: 1 of . cannot be read as numbers, and are refused; the first is record 1",
     ),
     Dirty("absent.sav", lambda path: None, "absent.sav: no such file; give a file of records"),
     Dirty("old.xls", text("x"), "old.xls: is of a type that is not read; give one of .csv, .parquet, .sav"),

@@ -209,7 +209,7 @@ def test_the_other_decimal_mark_is_found_and_nothing_is_released_or_spent(tmp_pa
     table, ledger = written(tmp_path, "a.csv"), tmp_path / "ledger"
     assert main(["check", str(table), str(path)]) == 9
     out = capsys.readouterr().out
-    assert "numbers that cannot be read" in out and "the first is record 1" in out
+    assert "cannot be read as numbers" in out and "the first is record 1" in out
     assert 'say [records] decimal = ","' in out
     assert main(["design", str(path), "-o", str(tmp_path / "spec.json")]) == 0
     assert main(["ledger", "create", str(ledger), "--dataset", "a", "--rho", "1e9", "--allow-unprotected"]) == 0
@@ -287,6 +287,131 @@ def test_labels_are_those_of_a_code_list(tmp_path: Path, capsys: Any, kind: str)
         listed.write_text(content)
         assert main(["design", str(path)]) == 2
         assert words in capsys.readouterr().err
+
+
+XML = """<?xml version="1.0"?>
+<m:Structure xmlns:m="http://www.sdmx.org/resources/sdmxml/schemas/v2_1/message"
+ xmlns:s="http://www.sdmx.org/resources/sdmxml/schemas/v2_1/structure"
+ xmlns:c="http://www.sdmx.org/resources/sdmxml/schemas/v2_1/common"><m:Structures><s:Codelists>
+<s:Codelist id="CL_NACE" agencyID="A" version="1.0"><c:Name xml:lang="en">Sectors</c:Name>
+<s:Code id="10"><c:Name xml:lang="fr">Aliments</c:Name><c:Name xml:lang="en">Food</c:Name></s:Code>
+<s:Code id="47"><c:Name xml:lang="fr">Commerce</c:Name></s:Code>
+</s:Codelist></s:Codelists></m:Structures></m:Structure>"""
+DERIVED = """
+kind = "table_plan"
+unlisted = "drop"
+[columns.sector]
+column = "v17"
+prefix = 2
+labels = "nace.xml"
+[columns.division]
+column = "v17"
+[columns.pay]
+sum = ["wage", "bonus"]
+missing = [-9]
+[columns.hourly]
+quotient = ["wage", "hours"]
+missing = [-9]
+[columns.weighted]
+product = ["wage", "hours"]
+missing = [-9]
+[columns.band]
+column = "born"
+bins = [1900, 1960, 1990]
+[groups.sector]
+columns = ["sector"]
+keys = ["10", "47"]
+[groups.division]
+columns = ["division"]
+keys = ["1011"]
+[groups.band]
+columns = ["band"]
+keys = ["1900-1959", "1960-1989", "1990+"]
+[measures.pay]
+step = 0.5
+upper = 1000
+[measures.hourly]
+step = 0.5
+upper = 100
+[measures.weighted]
+upper = 10000
+[queries.weighted]
+ask = "sum"
+measure = "weighted"
+variance = 0.001
+[queries.persons]
+ask = "count"
+groups = ["sector", "division", "band"]
+variance = 0.01
+[queries.pay]
+ask = "sum"
+measure = "pay"
+groups = "sector"
+variance = 0.001
+[queries.hourly]
+ask = "sum"
+measure = "hourly"
+variance = 0.001
+"""
+DERIVED_FRAME = pd.DataFrame(
+    {
+        "v17": ["1011", "1089", "4711", "9999", "4711"],
+        "wage": [100.0, 200, 300, 400, -9],
+        "bonus": [10.5, 0, -9, 5, 7],
+        "hours": [10.0, 0, 30, 40, 5],
+        "born": [1950, 1960, 1989, 1990, 2001],
+    }
+)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.sav", "a.parquet"])
+def test_columns_are_computed_from_those_of_the_file_by_a_closed_list(tmp_path: Path, capsys: Any, name: str) -> None:
+    """Without noise, but for a probability of e^-50; a part that is missing, and a divisor of 0, make a number missing."""
+    path, spec, table = tmp_path / "p.toml", tmp_path / "s.json", tmp_path / name
+    path.write_text(DERIVED)
+    (tmp_path / "nace.xml").write_text(XML)
+    {".csv": lambda: DERIVED_FRAME.to_csv(table, index=False), ".sav": lambda: pyreadstat.write_sav(DERIVED_FRAME, table)}.get(
+        table.suffix, lambda: DERIVED_FRAME.to_parquet(table)
+    )()
+    assert dict(read_request(path).about.records.columns["sector"].labels) == {"10": "Food", "47": "Commerce"}
+    assert main(["check", str(table), str(path)]) == 9
+    assert "'99': 1" in capsys.readouterr().out
+    assert main(["design", str(path), "-o", str(spec)]) == 0
+    assert main(["release", str(spec), "--table", str(table), "-o", str(tmp_path / "r.json")]) == 0
+    found = json.loads((tmp_path / "r.json").read_text())["answers"]
+    assert {name: own["values"] for name, own in found.items()} == {
+        "persons by sector": [2.0, 2.0],
+        "persons by division": [1.0],
+        "persons by band": [1.0, 2.0, 2.0],
+        "pay": [310.5, 0.0],
+        "hourly": [30.0],
+        "weighted": [20000.0],  # 1,000 and 0 and 9,000 and 16,000, which counts as 10,000
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ('column = "a"\nsum = ["a", "b"]', "give one of column, sum, product and quotient"),
+        ("prefix = 2\nbins = [0, 5]", "a prefix of codes alone, without bins"),
+        ('sum = ["a"]', "columns.x"),
+        ('quotient = ["a", "b", "c"]', "columns.x"),
+        ("prefix = 0", "prefix"),
+    ],
+)
+def test_what_is_computed_of_columns_is_refused_where_it_says_two_things(
+    tmp_path: Path, capsys: Any, said: str, words: str
+) -> None:
+    assert main(["design", str(problem(tmp_path, "linear", f"[columns.x]\n{said}\n"))]) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("content", "words"), [("<a", "is no XML that can be read"), ("<a/>", "has 0 code lists")])
+def test_a_code_list_in_xml_that_is_none_is_refused(tmp_path: Path, capsys: Any, content: str, words: str) -> None:
+    (tmp_path / "p.toml").write_text(DERIVED)
+    (tmp_path / "nace.xml").write_text(content)
+    assert main(["design", str(tmp_path / "p.toml")]) == 2
+    assert words in capsys.readouterr().err
 
 
 def test_kinds_without_records_refuse_what_is_said_of_them(tmp_path: Path, capsys: Any) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 from typing import Any
@@ -374,6 +375,16 @@ def test_the_period_of_a_release_in_a_ledger_comes_first() -> None:
         document = {**release_document(made, drawn), "ledger": ledger}
         content = dict(files_of_tables(made, drawn, document, TableOptions("sdmx-csv")))["answers.csv"].decode()
         assert {row["TIME_PERIOD"] for row in csv.DictReader(io.StringIO(content))} == {period}
+
+
+def test_a_page_calls_columns_by_words_and_says_once_what_both_ends_of_an_interval_are() -> None:
+    ends = {name: np.zeros(6) for name in ("lower_95", "upper_95", "joint_lower_95", "joint_upper_95")}
+    made = NamedColumns(
+        {**ORACLE.made.columns, **ends}, {**ORACLE.made.meanings, **dict.fromkeys(ends, "An end.")}, {}, ORACLE.made.categories
+    )
+    page = written(replace(ORACLE, made=made), "html").decode()
+    assert "_95" not in page and page.count("An end.") == 1
+    assert ">95 % interval for all rows at once, to</th>" in page
 
 
 def test_columns_of_a_sheet_have_names_of_their_own() -> None:

@@ -93,9 +93,9 @@ def test_verify_loads_what_proves_and_nothing_that_designs(spec: Path) -> None:
 
 
 def test_release_loads_what_proves_and_draws_and_nothing_that_designs(spec: Path, tmp_path: Path) -> None:
-    np.save(tmp_path / "counts.npy", np.array([3, 4, 5]))
+    np.save(tmp_path / "counts.npy", np.array([300, 400, 500]))  # no answer below 0, whose line asks how answers can agree
     names = commanded("release", str(spec), "--histogram", str(tmp_path / "counts.npy"))
-    assert len(ours(names)) <= 147, len(ours(names))
+    assert len(ours(names)) <= 148, len(ours(names))
     assert not {"scipy", "email", *NEVER} & names
     assert [name for name in ours(names) if name.startswith(UNUSED)] == []
 

@@ -151,7 +151,7 @@ def test_what_is_open_is_said_and_what_is_wrong_is_refused() -> None:
         (lambda: ratio(made, released, "amuont", "records"), "numerator: 'amuont' is no answer; perhaps 'amount'"),
         (lambda: ratio(made, released, "amount", {"records": math.nan}), "denominator: the weight of 'records'"),
         (lambda: ratio(made, released, "amount", "records", 1.0), "level"),
-        (lambda: difference(made, released, made, released, "amount"), "other_released: is the same release"),
+        (lambda: difference(made, released, made, released, "amount"), "earlier: is the same release"),
         (lambda: ratio(totals(0.25), released, "amount", "records"), "released: was made by another mechanism"),
     ):
         with pytest.raises(InvalidProblem, match=message):

@@ -84,9 +84,7 @@ def faults(page: Page) -> list[str]:
 def _frame(page: Page) -> list[str]:
     landmarks = Counter(element.tag for element in page.elements)
     found = [
-        f"{tag}: {landmarks[tag]} times"
-        for tag in ("html", "main", "header", "footer", "nav", "title")
-        if _times(page, tag) != 1
+        f"{tag}: {landmarks[tag]} times" for tag in ("html", "main", "header", "footer", "title") if _times(page, tag) != 1
     ]
     language = page.all("html")[0].attributes.get("lang")
     viewport = [m.attributes["content"] for m in page.all("meta") if m.attributes.get("name") == "viewport"]

@@ -85,9 +85,9 @@ def written(folder: Path, rows: list[tuple[str, ...]] = ROWS, mark: str = ",") -
 @pytest.mark.parametrize("kind", FILES)
 def test_every_kind_that_reads_records_says_what_is_not_listed(kind: str, tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(FILES[kind])
-    expected = {("sex", "missing values"): 1, ("sex", "rows with a value that is not listed"): 3}
+    expected = {("sex", "are missing"): 1, ("sex", "have a value that is not listed"): 3}
     report = check_records(tmp_path / "p.toml", written(tmp_path))
-    unlisted = ("place", "rows with a value that is not listed")
+    unlisted = ("place", "have a value that is not listed")
     assert {key: n for key, n in found(report).items() if key != unlisted} == expected
     assert found(report)[unlisted] == 1
     (sex,) = (finding for finding in report.findings if finding.where == "sex" and finding.values)
@@ -109,19 +109,19 @@ def test_a_plan_is_told_of_groups_numbers_and_bounds(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(PLAN)
     report = check_records(tmp_path / "p.toml", written(tmp_path))
     assert found(report) == {
-        ("sex x place", "rows in none of the listed groups"): 3,
-        ("pay", "numbers that cannot be read, which are refused"): 1,
-        ("pay", f"missing values{NO_NUMBER}"): 1,
-        ("pay", "numbers below the lower bound 0, which count as 0"): 1,
-        ("pay", "numbers above the upper bound 100, which count as 100"): 1,
+        ("sex x place", "are in none of the listed groups"): 3,
+        ("pay", "cannot be read as numbers, and are refused"): 1,
+        ("pay", f"are missing{NO_NUMBER}"): 1,
+        ("pay", "are below the lower bound 0, and count as 0"): 1,
+        ("pay", "are above the upper bound 100, and count as 100"): 1,
     }
-    assert DataIssue("pay", "numbers that cannot be read, which are refused", 1, (("'99+'", 1),), 5) in report.findings
+    assert DataIssue("pay", "cannot be read as numbers, and are refused", 1, (("'99+'", 1),), 5, 9) in report.findings
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"sex": ["F", None], "place": ["DE", "DE"], "pay": [float("nan"), 200.0]})
     told = found(check_records(read_request(tmp_path / "p.toml"), frame))
     assert told == {  # a missing text meets no condition, so no query by cells asks about the second record
-        ("pay", f"missing values{NO_NUMBER}"): 1,
-        ("pay", "numbers above the upper bound 100, which count as 100"): 1,
+        ("pay", f"are missing{NO_NUMBER}"): 1,
+        ("pay", "are above the upper bound 100, and count as 100"): 1,
     }
 
 
@@ -139,7 +139,7 @@ def test_numbers_written_with_another_mark_are_counted(
     (tmp_path / "p.toml").write_text(PLAN)
     file = written(tmp_path, [("a", "F", "DE", cell) for cell in cells], marks.get("delimiter", ","))
     report = check_records(tmp_path / "p.toml", file, **marks)
-    assert found(report) == {("pay", "numbers that cannot be read, which are refused"): unreadable}
+    assert found(report) == {("pay", "cannot be read as numbers, and are refused"): unreadable}
 
 
 def test_records_at_hand_are_checked_as_they_are_counted(tmp_path: Path) -> None:
@@ -149,10 +149,10 @@ def test_records_at_hand_are_checked_as_they_are_counted(tmp_path: Path) -> None
         'kind = "marginals"\n[domain]\nk = [1, 2]\n[workload]\ntables = [["k"]]\n[relation]\nmetric = "add_remove"\nmu = 1\n'
     )
     told = found(check_records(tmp_path / "p.toml", pandas.DataFrame({"k": [1, 2, None, 2.0**60, 3]})))
-    assert [told.get(("k", what)) for what in ("missing values", "rows with a value that is not listed", BLURRED)] == [1, 2, 1]
+    assert [told.get(("k", what)) for what in ("are missing", "have a value that is not listed", BLURRED)] == [1, 2, 1]
     (tmp_path / "q.toml").write_text(PLAN)
     frame = pandas.DataFrame({"sex": ["F"] * 4, "place": ["DE"] * 4, "pay": [1, "2", "n/a", True]})
-    assert found(check_records(tmp_path / "q.toml", frame)) == {("pay", "numbers that cannot be read, which are refused"): 2}
+    assert found(check_records(tmp_path / "q.toml", frame)) == {("pay", "cannot be read as numbers, and are refused"): 2}
 
 
 def test_entities_with_more_rows_than_count_are_counted(tmp_path: Path) -> None:

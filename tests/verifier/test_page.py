@@ -17,8 +17,9 @@ import pytest
 
 from designer import Problem, Workload, design, metrics
 from designer.base.json_text import plain
-from designer.certificate.frozen import to_spec
+from designer.certificate.frozen import seal, to_spec
 from designer.certificate.guarantee import About
+from designer.files.releases import release_document
 from designer.problem.domain import Domain
 from designer.verifier import standalone
 from tests.verifier.altered import altered, bytes_of, core_verdicts, sealed
@@ -30,7 +31,9 @@ SEEN = {"dp-designer/mechanism", "dp-designer/channel"}
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine, which runs the page")
 RUN = """<script>
 const out = SPECS.map(text => {
-  const answer = check(new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(atob(text), c => c.charCodeAt(0))));
+  const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
+  const answer = check(new TextDecoder("utf-8", { fatal: true }).decode(bytes), known);
+  if (answer.spec) known = answer.spec;
   return [answer.verdict, answer.words, answer.found && answer.found.ratio ? String(answer.found.ratio) : null];
 });
 document.body.textContent = "BEGIN" + btoa(unescape(encodeURIComponent(JSON.stringify(out)))) + "END";
@@ -106,8 +109,33 @@ def test_it_accepts_no_altered_file_whose_numbers_prove_nothing(tmp_path: Path, 
 
 @needs_browser
 def test_its_reader_is_strict(tmp_path: Path) -> None:
-    texts = [b'{"a": 1, "a": 2}', b'{"a": NaN}', b'{"a": 1e999}', b"[1]", b'{"a": ', b'{"a": 01}', b'{"a": 1} x']
-    assert [verdict for verdict, *_ in of_page(texts, tmp_path)] == ["does not hold"] * len(texts)
+    texts = [b'{"a": 1, "a": 2}', b'{"a": NaN}', b'{"a": 1e999}', b"[1]", b'{"a": ', b'{"a": 01}', b'{"a": 1} x', b'{"a": 1}']
+    assert [verdict for verdict, *_ in of_page(texts, tmp_path)] == ["no spec"] * len(texts)
+
+
+def resealed(release: dict[str, Any]) -> dict[str, Any]:
+    return {**release, "seal": seal(release)}
+
+
+@needs_browser
+def test_a_release_is_compared_with_the_spec_before_it(tmp_path: Path) -> None:
+    """Written whole; an answer, the guarantee, the seal or the mechanism is another one; and without a spec before it."""
+    asked = Problem(Workload([[1, 1, 0], [0, 1, 1]], ["left", "right"]), metrics.uniform(3, 0.5))
+    made, other = (
+        design(asked, "laplace").mechanism,
+        design(Problem(Workload.identity(3), metrics.uniform(3, 1)), "laplace").mechanism,
+    )
+    spec = bytes_of(json.loads(json.dumps(plain(to_spec(made)))))
+    whole = json.loads(json.dumps(plain(release_document(made, made.release([5, 6, 7])))))
+    changed: list[dict[str, Any]] = [whole]
+    changed += [resealed({**whole, "answers": {**whole["answers"], "left": whole["answers"]["left"] + 1e-6}})]
+    changed += [resealed({**whole, "guarantee": {**whole["guarantee"], "relation": "Nothing changes."}})]
+    changed += [{**whole, "seal": "0" * 64}, json.loads(json.dumps(plain(release_document(other, other.release([1, 2, 3])))))]
+    second = [bytes_of(one) for one in changed]
+    told = of_page([spec, *second], tmp_path)
+    assert [verdict for verdict, *_ in told] == ["holds", "holds", *["does not hold"] * 4], told
+    verdict, words, _ = of_page(second[:1], tmp_path)[0]
+    assert verdict == "cannot check" and whole["fingerprint"] in words
 
 
 @needs_browser

@@ -23,14 +23,16 @@ from designer.base.display import counted
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import canonical, require_keys
 from designer.base.progress import step
-from designer.base.schema import BOOLEAN, COUNT, HASH, RATIONAL, Named, keys, list_of, one_of, or_null, record, text
+from designer.base.schema import BOOLEAN, COUNT, HASH, RATIONAL, Named, as_data, keys, list_of, one_of, or_null, record, text
 from designer.certificate.frozen import FrozenMechanism, rate_of_left_out
 from designer.mechanism.composition import Protected
 from designer.problem.relation import Relation
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.metrics.presence import AddRemove, AppearOrChange, Presence
 from designer.relations.row_groups import RowGroups
+from designer.tradeoff.comparison import TRADEOFFS, tradeoff_from_spec
 from designer.tradeoff.costs import Cost, TotalCost
+from designer.tradeoff.functions import Tradeoff
 from solvers.exact.rational import root_above
 
 Moves = Literal["appear", "replace", "either", "keep", "l1", "l2"]
@@ -61,6 +63,7 @@ class Expense(Immutable):
     one change is, in words; moves, records, replaced: the same for adding up. scope: a hash of which changes are protected at
     all, whatever their budgets; None where every change of one record is. epsilon: with delta; pure where delta is None. rho:
     zCDP, which pure promises have too; where epsilon is None, delta belongs to rho. mu_squared: Gaussian differential privacy.
+    shapes: tradeoff functions whose product says more of every change than these numbers; none where they say all.
     unprotected: what has no finite budget or is published exactly.
     """
 
@@ -76,6 +79,7 @@ class Expense(Immutable):
     rho: Fraction | None
     delta: Fraction | None = None
     mu_squared: Fraction | None = None
+    shapes: tuple[Tradeoff, ...] = ()
     unprotected: tuple[str, ...] = ()
     schema = Named(
         "expense",
@@ -93,6 +97,7 @@ class Expense(Immutable):
                 "rho": or_null(RATIONAL),
                 "delta": or_null(RATIONAL),
                 "mu_squared": or_null(RATIONAL),
+                "shapes": list_of(TRADEOFFS, least=0),
                 "unprotected": list_of(text(), least=0),
             },
             note="What one release costs at most; fractions as texts.",
@@ -108,13 +113,13 @@ class Expense(Immutable):
     @property
     def cost(self) -> Cost:
         """The numbers alone."""
-        return Cost(self.epsilon, self.rho, self.delta or Fraction(0), self.mu_squared)
+        return Cost(self.epsilon, self.rho, self.delta or Fraction(0), self.mu_squared, self.shapes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: fractions as texts."""
         held = {part.name: getattr(self, part.name) for part in fields(self)}
         numbers = {name: None if (value := held[name]) is None else str(value) for name in _FRACTIONS}
-        return {**held, **numbers, "unprotected": list(self.unprotected)}
+        return {**held, **numbers, "shapes": as_data(self.shapes), "unprotected": list(self.unprotected)}
 
     @classmethod
     def from_dict(cls, data: Any) -> Expense:
@@ -122,7 +127,11 @@ class Expense(Immutable):
         require_keys(data, keys(cls.schema), "expense")
         numbers = {name: _fraction(data[name], name) for name in _FRACTIONS}
         _require_types(data)
-        return cls(**{**data, **numbers, "unprotected": tuple(data["unprotected"])})
+        try:
+            shapes = tuple(map(tradeoff_from_spec, data["shapes"]))
+        except InvalidProblem as refusal:
+            raise InvalidSpec(f"expense.shapes: {refusal}") from None
+        return cls(**{**data, **numbers, "shapes": shapes, "unprotected": tuple(data["unprotected"])})
 
 
 _FRACTIONS = ("epsilon", "rho", "delta", "mu_squared")
@@ -141,7 +150,8 @@ def _require_types(data: Mapping[str, Any]) -> None:
     """Refuse what no expense holds, before anything is computed from it."""
     texts = all(isinstance(data[name], str) for name in _TEXTS) and isinstance(data["scope"], (str, type(None)))
     known = data["moves"] in UNITS and data["notion"] in NOTIONS_OF_EXPENSES
-    listed = isinstance(data["unprotected"], list) and all(isinstance(line, str) for line in data["unprotected"])
+    lines = data["unprotected"]
+    listed = isinstance(lines, list) and all(isinstance(line, str) for line in lines) and isinstance(data["shapes"], list)
     whole = type(data["records"]) is int and data["records"] >= 1 and type(data["replaced"]) is bool
     if not (texts and known and listed and whole):
         raise InvalidSpec("expense: holds a value that is none of an expense; restore it.")
@@ -252,6 +262,7 @@ def _stated(mechanism: FrozenMechanism, cost: Cost, moves: tuple[Moves, int, boo
         rho=cost.rho,
         delta=cost.delta or None,
         mu_squared=cost.mu_squared,
+        shapes=cost.shapes,
         unprotected=mechanism.guarantee.unprotected,
     )
 
@@ -265,7 +276,8 @@ def _notion(cost: Cost) -> str:
 def _of_entity(mechanism: FrozenMechanism, one: Expense, rows: int) -> Expense:
     unit = change_words((one.moves, one.records, one.replaced), rows)
     cost = cost_of_entity(mechanism, one.cost, rows)
-    return replace(one, unit=unit, epsilon=cost.epsilon, rho=cost.rho, delta=cost.delta or None, mu_squared=cost.mu_squared)
+    known = replace(one, unit=unit, epsilon=cost.epsilon, rho=cost.rho, delta=cost.delta or None)
+    return replace(known, mu_squared=cost.mu_squared, shapes=cost.shapes)
 
 
 def cost_of_entity(mechanism: FrozenMechanism, one: Cost, rows: int) -> Cost:

@@ -39,8 +39,9 @@ def tables_to_draw(released: HoldsAnswers) -> tuple[AnswerTable, ...]:
 
 
 def answer_drawings(tables: Sequence[AnswerTable], unit: Unit = no_unit) -> tuple[Drawing, ...]:
-    """A picture for each of the first tables of a release, called `answers`, `answers_2`, and so on."""
-    kept = [table for table in tables if len(table.answers)][:MOST_TABLES]
+    """A picture for each of the first tables of a release with several answers, called `answers`, `answers_2`, and so on."""
+    several = [table for table in tables if len(table.answers) > 1]
+    kept = (several or [table for table in tables if len(table.answers)])[:MOST_TABLES]
     names = ["answers" if place == 1 else f"answers_{place}" for place in range(1, len(kept) + 1)]
     return tuple(_drawing(name, table, unit) for name, table in zip(names, kept, strict=True))
 
