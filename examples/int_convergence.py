@@ -23,7 +23,7 @@ from examples.int_counties import EPSILON as COUNTY_EPSILON
 from examples.int_counties import counties
 from examples.int_setting import exact_noise, published_chain
 from examples.reproduction import Result, saved, show
-from solvers.lattices.chain import Chain, VariationBound, autocorrelation_time, r_hat, variation_bound
+from solvers.lattices.chain import Chain, VariationBound, r_hat, variation_bound
 
 EPSILON, LAG, PAIRS = 0.25, 60, 4000
 DECAY = math.exp(-1)
@@ -34,6 +34,18 @@ STEPS = np.arange(0, 301)
 COUNTY_DECAY, CHAINS, DISPERSED = math.exp(-2.5), 4, 0.1
 STATES = ("Delaware", "Wyoming", "Illinois")
 DIFFERENCES: dict[str, str] = {}
+
+
+def autocorrelation_time(series: Floats) -> float:
+    """Steps that are worth one independent draw of a stationary series (draws, chains): `1 + 2 sum rho_k`, summed while
+    the sums of neighbouring autocorrelations stay positive (Geyer's initial positive sequence)."""
+    centred = series - series.mean()
+    n = len(series)
+    spectrum = np.abs(np.fft.rfft(centred, 2 * n, axis=0)) ** 2
+    covariance = np.fft.irfft(spectrum, axis=0)[:n].mean(axis=1) / (n - np.arange(n))
+    pairs = covariance[: n // 2 * 2].reshape(-1, 2).sum(axis=1) / covariance[0]
+    stop = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else len(pairs)
+    return float(max(1.0, 2 * pairs[:stop].sum() - 1))
 
 
 def chain_of(name: str) -> Chain:

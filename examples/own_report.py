@@ -7,17 +7,67 @@ columns.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from math import log
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from designer import ReportProblem, datasets, design, metrics
 from examples.reproduction import Result, show
-from solvers.channel_lp.whole import full_program
+from solvers.channel_lp.cone import Array, NoOptimum, least
+from solvers.channel_lp.generation import ChannelLP, LossLimits, NoMixture
+from solvers.limited import Method
 
 CITIES, KILOMETRES = 25, 100
 DIFFERENCES: dict[str, str] = {}
+
+
+METHODS: tuple[Method, ...] = ("highs-ipm", "highs-ds")  # the first, with a crossover to a vertex, is several times faster here
+
+
+def full_program(
+    budgets: ArrayLike, costs: ArrayLike, limits: Sequence[LossLimits] = (), allowed: ArrayLike | None = None
+) -> tuple[Array, float]:
+    """The optimal table (N, M) and its value, with N (N - 1) M inequalities. NoMixture where HiGHS finds none.
+
+    >>> table, value = full_program([[0, 1], [1, 0]], [[0, 0.5], [0.5, 0]])
+    >>> round(value * (1 + np.e), 9)
+    1.0
+    """
+    program = ChannelLP.of(budgets, costs, None, limits, allowed)
+    i, j = np.nonzero(np.isfinite(program.budgets) & ~np.eye(len(program.budgets), dtype=bool))
+    return _optimum(program, i.astype(np.intp), j.astype(np.intp), program.budgets[i, j])
+
+
+def _optimum(program: ChannelLP, i: Any, j: Any, budgets: Array) -> tuple[Array, float]:
+    from scipy.sparse import coo_array, csc_array, eye_array, hstack, kron, vstack
+
+    n, m = program.costs.shape
+    index, half = np.arange(len(i)), np.exp(budgets / 2)
+    places = (np.concatenate([index, index]), np.concatenate([i, j]))
+    pairs = kron(coo_array((np.concatenate([1 / half, -half]), places), (len(i), n)), eye_array(m))
+    blocks = [hstack([pairs, coo_array((pairs.shape[0], 1))])]
+    sides = [np.zeros(pairs.shape[0])]
+    for limits in program.limits:
+        loads = (limits.weights[:, :, None] * limits.losses).reshape(len(limits.weights), n * m)
+        open_ = limits.caps is None
+        blocks.append(hstack([coo_array(loads), coo_array(-np.full((len(loads), 1), float(open_)))]))
+        sides.append(np.zeros(len(loads)) if limits.caps is None else limits.caps)
+    blocked = np.append(~program.allowed.ravel(), not any(limits.caps is None for limits in program.limits))
+    rows = hstack([kron(eye_array(n), np.ones((1, m))), coo_array((n, 1))])
+    kept = np.flatnonzero(~blocked)
+    cost = np.append(program.costs.ravel(), 1.0)[kept]
+    upper, equal = csc_array(vstack(blocks))[:, kept], csc_array(rows)[:, kept]
+    try:
+        found = least(cost, upper.tocsr(), np.concatenate(sides), equal.tocsr(), np.ones(n), METHODS)
+    except NoOptimum as error:
+        raise NoMixture(str(error)) from error
+    point = np.zeros(n * m + 1)
+    point[kept] = found.point
+    return point[:-1].reshape(n, m), float(cost @ found.point)
 
 
 @cache

@@ -39,7 +39,7 @@ ADDS = {
     FRAMES: "counts and answers as frames of pandas, polars or Arrow",
     DESIGNS: "designing new mechanisms",
     "solvers": 'HiGHS beside the solvers that CVXPY brings, for solver = "HIGHS"',
-    "hull": 'facets of hulls by cdd, for backend = "cdd"',
+    "hull": 'a second hull by cdd, which checks small ones of programs.hull by itself, and backend = "cdd"',
     "plot": "pictures (--plot)",
     "parquet": "Parquet files",
     "xlsx": "tables of a release as an Excel workbook",

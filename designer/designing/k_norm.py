@@ -97,19 +97,9 @@ def design_k_norm(
     """
     proposes = hull_backend("k_norm", backend)
     limit = most_simplices(proposes, count(max_simplices, "options.max_simplices"))
-    dimension = dimension_of(problem)
-    if dimension == 0:
-        raise DesignFailed("k_norm: no protected change moves an answer, so there is nothing to shape; use laplace.")
-    if dimension > MOST_HULL_DIMENSIONS:
-        raise DesignFailed(
-            f"k_norm: the hull has {dimension} dimensions, more than {MOST_HULL_DIMENSIONS}; use {_others(Sizes(problem))}."
-        )
-    coordinates = moving_coordinates(problem)
-    sensitivity = coordinates.sensitivity(problem)
-    refuse_infinite(sensitivity, weighted_l1(np.ones(dimension)))
-    scales = on_heard(dimension * sensitivity.worst_coordinates(), coordinates)
     try:
-        spanned = spanning(sensitivity, limit, proposes)
+        coordinates, sensitivity, spanned = spanned_hull("k_norm", problem, limit, proposes)
+        scales = on_heard(sensitivity.dimension * sensitivity.worst_coordinates(), coordinates)
         _, rounded = rounded_to_grid(problem, coordinates.matrix(problem), scales)
         heard = SensitivitySet(rounded.relation, rounded.points[:, coordinates.heard])
         with proving():
@@ -118,6 +108,21 @@ def design_k_norm(
     except HullFailed as failed:
         raise DesignFailed(f"k_norm: {failed}; use {other_hull(proposes)}{_others(Sizes(problem))}.") from None
     return made.annotated(hull_notes(made.norm))
+
+
+def spanned_hull(family: str, problem: Problem, limit: int, backend: Backend) -> tuple[Coordinates, SensitivitySet, Spanning]:
+    """The coordinates with noise, their differences, and those that span the hull; `HullFailed` above `limit` simplices."""
+    dimension = dimension_of(problem)
+    if dimension == 0:
+        raise DesignFailed(f"{family}: no protected change moves an answer, so there is nothing to shape; use laplace.")
+    if dimension > MOST_HULL_DIMENSIONS:
+        raise DesignFailed(
+            f"{family}: the hull has {dimension} dimensions, more than {MOST_HULL_DIMENSIONS}; use {_others(Sizes(problem))}."
+        )
+    coordinates = moving_coordinates(problem)
+    sensitivity = coordinates.sensitivity(problem)
+    refuse_infinite(sensitivity, weighted_l1(np.ones(dimension)))
+    return coordinates, sensitivity, spanning(sensitivity, limit, backend)
 
 
 def _others(sizes: Sizes) -> str:

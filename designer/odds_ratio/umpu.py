@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from math import comb, factorial, inf
+from math import comb, inf
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -290,45 +290,3 @@ def interval(margins: Margins, noise: CanonicalNoise, cell: tuple[Fraction, Frac
     least = lower_limit(margins, noise, cell[0], error / 2)
     other = lower_limit(mirrored, noise, margins.rows[0] - cell[1], error / 2)
     return least, inf if other == 0 else float(np.nextafter(1 / other, inf))
-
-
-@dataclass(frozen=True)
-class Laplace(Immutable):
-    """Laplace noise of a scale: what is added to a single count by the usual mechanism."""
-
-    scale: float
-
-    def __post_init__(self) -> None:
-        assign(self, scale=positive(self.scale, "scale"))
-
-    def cdf(self, x: ArrayLike) -> Floats:
-        """F(x), x of any shape (...,)."""
-        left = np.exp(-np.abs(np.asarray(x, dtype=np.float64)) / self.scale) / 2
-        return np.where(np.asarray(x) <= 0, left, 1 - left)
-
-
-@dataclass(frozen=True)
-class LaplaceMean(Immutable):
-    """The mean of `terms` independent Laplace variables of a scale: what a noisy 2x2 table
-    knows of x11 once its margins are restored.
-
-    The least-squares table with the given margins has `x11 + (n11 - n12 - n21 + n22) / 4`, n the noise. A sum of n unit Laplace
-    variables is a mixture, of weights `C(n - 1 + k, k) / 2^(n - 1 + k)`, k = 0 .. n - 1, of Gamma(n - k)
-    laws with a random sign.
-    """
-
-    scale: float
-    terms: int = 4
-
-    def __post_init__(self) -> None:
-        assign(self, scale=positive(self.scale, "scale"))
-
-    def cdf(self, x: ArrayLike) -> Floats:
-        """F(x), x of any shape (...,)."""
-        size, n = np.abs(np.asarray(x, dtype=np.float64)) * self.terms / self.scale, self.terms
-        tail = np.zeros_like(size)
-        for k in range(n):
-            # P(Gamma(n - k) > s) = e^-s times the first n - k terms of the series of e^s.
-            series = sum(size**j / factorial(j) for j in range(n - k))
-            tail = tail + comb(n - 1 + k, k) / 2.0 ** (n - 1 + k) * np.exp(-size) * series / 2
-        return np.where(np.asarray(x) <= 0, tail, 1 - tail)

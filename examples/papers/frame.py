@@ -138,7 +138,7 @@ class Erratum:
 
     claim: how the paper says that the second relates to the first, "equal", "at most" or "at least"; it does not.
     text: a paragraph for the reader, in Markdown. severity: what it endangers. force: the definition, or the reading of the
-    paper, under which it is judged.
+    paper, under which it is judged. follows: the title of the erratum whose fault this is, too; "" where it is one of its own.
     """
 
     title: str
@@ -147,6 +147,7 @@ class Erratum:
     contradiction: Callable[[], tuple[Exact, Exact]]
     severity: Severity = field(kw_only=True)
     force: str = field(kw_only=True)
+    follows: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         if not self.force:
@@ -261,3 +262,13 @@ class Paper:
     def rows(self) -> list[Row]:
         """All rows, in the paper's order."""
         return [row for section in self.sections for row in section.rows]
+
+    @property
+    def errata(self) -> list[Erratum]:
+        """All errata, each once: one may stand at several items."""
+        return list(dict.fromkeys(erratum for row in self.rows for erratum in row.errata))
+
+    @property
+    def faults(self) -> list[Erratum]:
+        """Errata with a fault of their own, not what follows from another's."""
+        return [erratum for erratum in self.errata if not erratum.follows]

@@ -1,7 +1,8 @@
 """What a page about a paper says: its items, their numbers as they were last computed, choices, differences and errata.
 
 `docs/papers/KEY.md` names its paper in a mark, and the site puts in its place what `items` gives. Numbers take minutes to
-compute: they are kept in `docs/papers/numbers/KEY.txt`, which `python -m examples.papers` writes.
+compute: they are kept in `docs/papers/numbers/KEY.txt`, and when and how long each item was computed in `numbers/runs.txt`;
+`python -m examples.papers` writes them.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ import math
 import re
 import textwrap
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from examples.papers.frame import Erratum, Paper, Picture, Row, Section, Severity, Value, Verdict
 from examples.papers.names import names_of, written
 from examples.papers.settings import INSTANCE
 
 PAGES = Path(__file__).parents[2] / "docs" / "papers"
-HEAD = "| item | what it says | verdict | public name, and how it is run |\n| --- | --- | --- | --- |"
+RUNS = "numbers/runs.txt"
+HEAD = "| item | what it says | verdict | public name, and how it is run | seconds |\n| --- | --- | --- | --- | --- |"
 NUMBERS = "| item | quantity | paper | read from | computed |\n| --- | --- | --- | --- | --- |"
 NUMBER = re.compile(r"^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$")
 SETTINGS = "| item | the paper's design | chosen here | when the choice moves |\n| --- | --- | --- | --- |"
@@ -26,6 +30,34 @@ OUTSIDE = "outside"
 NOTHING = "none"
 Line = tuple[str, str]  # item, quantity
 Cells = tuple[str, str, str]  # paper, read from, computed
+
+
+class Run(NamedTuple):
+    """An item when it was last computed. reached: how many of the quantities that are expected are as expected. against: why it
+    contradicts its verdict, which is told and not kept."""
+
+    paper: str
+    item: str
+    verdict: str
+    reached: str
+    seconds: str
+    day: str
+    against: tuple[str, ...] = ()
+
+
+def run_lines(runs: Iterable[Run]) -> str:
+    """A line for each item."""
+    return "".join(f"| {' | '.join(run[:6])} |\n" for run in runs)
+
+
+def runs_of(text: str) -> list[Run]:
+    """The items of such lines."""
+    return [Run(*line.strip("| ").split(" | ")) for line in text.splitlines()]
+
+
+def stored_runs() -> list[Run]:
+    """The items as they were last computed in full."""
+    return runs_of((PAGES / RUNS).read_text())
 
 
 def items(paper: Paper) -> str:
@@ -49,9 +81,18 @@ def paragraph(text: str) -> str:
 
 
 def _tally(paper: Paper) -> str:
-    counted = Counter(row.verdict for row in paper.rows)
+    runs = [run for run in stored_runs() if run.paper == paper.key]
+    counted = Counter(run.verdict for run in runs)
     verdicts = ", ".join(f"{verdict} {counted[verdict]}" for verdict in Verdict if counted[verdict])
-    return f"Items by verdict: {verdicts}. Severities of errata, the gravest first: {', '.join(Severity)}."
+    return (
+        f"Items by verdict, computed on {runs[0].day}: {verdicts}. {_faults([paper])} Severities, the gravest first: "
+        f"{', '.join(Severity)}. Seconds count what items share at the first of them."
+    )
+
+
+def _faults(papers: list[Paper]) -> str:
+    errata, faults = (sum(len(found) for found in each) for each in zip(*((p.errata, p.faults) for p in papers), strict=True))
+    return f"{errata} errata tell of {faults} faults: the others follow from one of these."
 
 
 def _section(paper: Paper, section: Section, numbers: dict[Line, Cells]) -> list[str]:
@@ -93,7 +134,8 @@ def _reasons(section: Section) -> list[str]:
 
 def _row(paper: Paper, row: Row) -> str:
     public = map(written, names_of(paper.key).get(row.item, ()))
-    return f"| {row.item} | {row.says} | {row.verdict} | {'<br>'.join([*public, f'`{row.run}`'])} |"
+    took = next(run.seconds for run in stored_runs() if (run.paper, run.item) == (paper.key, row.item))
+    return f"| {row.item} | {row.says} | {row.verdict} | {'<br>'.join([*public, f'`{row.run}`'])} | {took} |"
 
 
 def _number(row: Row, value: Value) -> str:
@@ -127,26 +169,30 @@ def _picture(picture: Picture) -> list[str]:
 
 def _erratum(row: Row, erratum: Erratum) -> list[str]:
     stated, found = erratum.contradiction()
+    follows = f' Follows from "{erratum.follows}".' if erratum.follows else ""
     relation = "" if erratum.claim == "equal" else f"{erratum.claim} "
     place = inspect.getmodule(erratum.contradiction)
     assert place is not None
     return [
         f"### Erratum: {erratum.title}",
-        paragraph(f"*{row.item}; {erratum.severity}. In force: {erratum.force}.*"),
+        paragraph(f"*{row.item}; {erratum.severity}. In force: {erratum.force}.{follows}*"),
         paragraph(erratum.text),
         f"`{place.__name__}.{erratum.contradiction.__name__}()`: {found} where the paper has {relation}{stated}.",
     ]
 
 
 def verdicts(papers: list[Paper]) -> str:
-    """A table of all papers."""
-    counted = [Counter(row.verdict for row in paper.rows) for paper in papers]
-    lines = [
-        f"| [{paper.title}]({paper.key}.md) | " + " | ".join(str(counts[verdict]) for verdict in Verdict) + " |"
-        for paper, counts in zip(papers, counted, strict=True)
-    ]
-    head = ["paper", *map(str, Verdict)]
-    return "\n".join(["| " + " | ".join(head) + " |", "| --- " * len(head) + "|", *lines])
+    """A table of all papers, as their items were last computed."""
+    lines = []
+    for paper in papers:
+        runs = [run for run in stored_runs() if run.paper == paper.key]
+        counted = Counter(run.verdict for run in runs)
+        took = [runs[0].day, f"{sum(float(run.seconds) for run in runs):.0f}"]
+        cells = [f"[{paper.title}]({paper.key}.md)", *(str(counted[verdict]) for verdict in Verdict), *took]
+        lines.append(f"| {' | '.join(cells)} |")
+    head = ["paper", *map(str, Verdict), "computed on", "seconds"]
+    table = "\n".join(["| " + " | ".join(head) + " |", "| --- " * len(head) + "|", *lines])
+    return f"{len(stored_runs())} items. {_faults(papers)}\n\n{table}"
 
 
 def numbers_of(text: str) -> dict[Line, Cells]:

@@ -279,18 +279,6 @@ def r_hat(trace: NDArray[np.int64]) -> Floats:
     return np.where(within > 0, ratio, np.where(between > 0, np.inf, 1.0))
 
 
-def autocorrelation_time(series: Floats) -> float:
-    """Steps that are worth one independent draw of a stationary series (draws, chains): `1 + 2 sum rho_k`, summed while
-    the sums of neighbouring autocorrelations stay positive (Geyer's initial positive sequence)."""
-    centred = series - series.mean()
-    n = len(series)
-    spectrum = np.abs(np.fft.rfft(centred, 2 * n, axis=0)) ** 2
-    covariance = np.fft.irfft(spectrum, axis=0)[:n].mean(axis=1) / (n - np.arange(n))
-    pairs = covariance[: n // 2 * 2].reshape(-1, 2).sum(axis=1) / covariance[0]
-    stop = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else len(pairs)
-    return float(max(1.0, 2 * pairs[:stop].sum() - 1))
-
-
 def tuned_decay(
     build: Callable[[float], Chain], candidates: Sequence[float], source: Words, chains: int = 64, steps: int = 2000
 ) -> float:

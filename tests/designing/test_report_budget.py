@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, ReportProblem, Targets, design, least_budget, metrics
-from solvers.channel_lp.whole import full_program
+from examples.own_report import full_program
 
 
 @pytest.mark.parametrize("size, wrong", [(2, 0.1), (5, 0.3), (8, 0.05)])

@@ -15,8 +15,8 @@ from designer.audit.pairs import bound_recomputed
 from designer.certificate.frozen import to_spec
 from designer.local import design as channel
 from designer.local.peaks import LossPrices, proven_loss
+from examples.own_report import full_program
 from solvers.channel_lp.generation import ChannelLP, LossLimits
-from solvers.channel_lp.whole import full_program
 
 
 def grid(side: int, budget: float) -> Any:

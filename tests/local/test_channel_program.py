@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, ReportProblem, design, metrics, programs
-from solvers.channel_lp.whole import full_program
+from examples.own_report import full_program
 
 GRID = metrics.euclidean([[i, j] for i in range(3) for j in range(2)], 0.9)
 

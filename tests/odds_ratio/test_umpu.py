@@ -18,8 +18,6 @@ from designer.base.errors import InvalidProblem
 from designer.odds_ratio.mechanism import NAMED, UNUSABLE, OddsRatioTest, first_cell
 from designer.odds_ratio.noise import CanonicalNoise, GaussianNoise, PiecewiseNoise, Tulap
 from designer.odds_ratio.umpu import (
-    Laplace,
-    LaplaceMean,
     Margins,
     NoisyCountTest,
     exceedance_ball,
@@ -31,6 +29,7 @@ from designer.odds_ratio.umpu import (
 )
 from designer.tradeoff.functions import EpsilonDelta, Gaussian, Tradeoff
 from designer.tradeoff.piecewise import PiecewiseLinear, from_distributions
+from examples.semi_dp_umpu import Laplace, LaplaceMean
 from solvers.exact.balls import sharp
 
 MARGINS = [Margins((10, 10), (10, 10)), Margins((30, 12), (15, 27)), Margins((3, 40), (20, 23)), Margins((1, 9), (1, 9))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-import re
+from datetime import date
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -17,7 +17,7 @@ from examples.papers.__main__ import KEYS, paper
 from examples.papers.frame import Choice, Erratum, Numbers, Paper, Read, Row, Section, Setting, Severity, Verdict
 from examples.papers.items import found, listed
 from examples.papers.names import names_of, page_of
-from examples.papers.pages import NOTHING, OUTSIDE, PAGES, items, number_lines, numbers_of, verdicts
+from examples.papers.pages import NOTHING, OUTSIDE, PAGES, items, number_lines, numbers_of, runs_of, stored_runs, verdicts
 from examples.papers.places import lacking, unsatisfied
 from tests.house.test_markdown import broken
 from tests.house.test_public_names import DEEPER, NAMES
@@ -87,13 +87,35 @@ def test_a_page_shows_each_item_number_and_erratum_in_sound_markdown(one: Paper)
     assert sum(OUTSIDE in cells[2] for cells in numbers.values()) <= shown.count(f"{OUTSIDE}. ") + shown.count("**, **")
 
 
-def test_the_index_counts_the_rows_of_all_papers() -> None:
+def test_the_index_counts_the_items_and_faults_of_all_papers() -> None:
     papers = [paper(key) for key in KEYS]
-    lines = verdicts(papers).split("\n")[2:]
-    counts = [sum(map(int, re.findall(r"(?<=\| )\d+(?= \|)", line))) for line in lines]
+    told, _, _, _, *lines = verdicts(papers).split("\n")
+    counts = [sum(map(int, line.split(" | ")[1:-2])) for line in lines]
     assert counts == [len(each.rows) for each in papers] and all(
         f"({key}.md)" in line for key, line in zip(KEYS, lines, strict=True)
     )
+    errata = [erratum for each in papers for row in each.rows for erratum in row.errata]
+    alone = {id(erratum) for erratum in errata if not erratum.follows}
+    assert told == f"{sum(counts)} items. {len(set(map(id, errata)))} errata tell of {len(alone)} faults: the others follow" + (
+        " from one of these."
+    )
+
+
+def test_what_follows_from_a_fault_names_it(one: Paper) -> None:
+    titles = {erratum.title for erratum in one.faults}
+    assert len(titles) == len(one.faults)
+    for erratum in one.errata:
+        assert not erratum.follows or (erratum.follows in titles and f'Follows from "{erratum.follows}".' in items(one))
+
+
+def test_the_stored_table_has_every_item_with_its_verdict_and_a_day(one: Paper) -> None:
+    runs = [run for run in stored_runs() if run.paper == one.key]
+    assert [(run.item, run.verdict) for run in runs] == [(row.item, str(row.verdict)) for row in one.rows]
+    assert len({date.fromisoformat(run.day) for run in runs}) == 1 and all(float(run.seconds) >= 0 for run in runs)
+    counted = {item: [cells for (name, _), cells in stored(one.key).items() if name == item] for item in (r.item for r in runs)}
+    for run in runs:
+        expected = [cells for cells in counted[run.item] if cells[0] != NOTHING]
+        assert run.reached == f"{sum(OUTSIDE not in cells[2] for cells in expected)} of {len(expected)}"
 
 
 STATED = Setting("numbers that the paper states")
@@ -183,16 +205,46 @@ def test_numbered_items_are_found_where_they_begin_a_line() -> None:
     assert found(text) == ["Definition 2.1", "Lemma 2.2", "Figure 3", "Theorem 4", "Example 3.1"]
 
 
-def test_a_sampled_run_writes_numbers_into_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = Paper("rec", "A small paper", (Section("Section 1", (row(),)),), 0, {"Lemma 1": STATED})
+def run_of_a_small_paper(monkeypatch: pytest.MonkeyPatch, one: Row, *arguments: str) -> tuple[str, object]:
+    """What a sampled run says, and its status."""
+    small = Paper("rec", "A small paper", (Section("Section 1", (one,)),), 0, {"Lemma 1": STATED})
     monkeypatch.setattr(command, "paper", lambda key: small)
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        command.main(["rec", "--quick", "--to", str(tmp_path)])
-    assert [path.name for path in tmp_path.iterdir()] == ["numbers"] and "Written in" in said.getvalue()
+    with contextlib.redirect_stdout(io.StringIO()) as said, pytest.raises(SystemExit) as ended:
+        command.main(["rec", "--quick", *arguments])
+    return said.getvalue(), ended.value.code
+
+
+def test_a_sampled_run_tells_each_item_and_writes_only_where_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "PAGES", tmp_path / "pages")
+    said, status = run_of_a_small_paper(monkeypatch, row())
+    assert status == 0 and said.startswith("1 items; this takes about") and not (tmp_path / "pages").exists()
+    assert "rec Lemma 1: reproduced; 0.0 s\n  one: published (text) 1, computed 1\n" in said
+    run_of_a_small_paper(monkeypatch, row(), "--to", str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["numbers"]
     assert numbers_of((tmp_path / "numbers" / "rec.txt").read_text()) == {("Lemma 1", "one"): ("1", "text", "1")}
-    with pytest.raises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as refused:
-        command.main(["--quick"])
-    assert "--to" in refused.getvalue()
+    (run,) = runs_of((tmp_path / "numbers" / "runs.txt").read_text())
+    assert run[:5] == ("rec", "Lemma 1", "reproduced", "1 of 1", "0.0") and date.fromisoformat(run.day)
+
+
+def test_a_run_of_one_paper_keeps_the_items_of_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "numbers" / "runs.txt"
+    table.parent.mkdir()
+    other, old = (
+        "| dx | Theorem 4 | erratum | 0 of 0 | 0.1 | 2020-01-01 |\n",
+        "| rec | Lemma 9 | gone | 0 of 0 | 0.1 | 2020-01-01 |\n",
+    )
+    table.write_text(old + other)
+    run_of_a_small_paper(monkeypatch, row(), "--to", str(tmp_path))
+    first, second = table.read_text().splitlines(keepends=True)
+    assert first == other and second.startswith("| rec | Lemma 1 | reproduced | 1 of 1 |")
+
+
+def test_a_run_with_an_item_that_is_not_as_its_verdict_says_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Numbers(lambda full=False: ({"one": 2.0}, {"one": (1.0, 1.0)}))
+    said, status = run_of_a_small_paper(monkeypatch, row(numbers=(other,)))
+    assert status == 1 and "NOT AS THE VERDICT SAYS: one is outside its interval" in said and "computed 2; outside" in said
 
 
 @pytest.mark.heavy

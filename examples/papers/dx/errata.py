@@ -45,6 +45,7 @@ PROPOSITION_1 = Erratum(
     counter.proposition_1,
     severity=Severity.THEOREM,
     force="counts of n records (section 2.1), answers c q'(y) as printed",
+    follows="Theorem 9 compares m records with n",
 )
 THEOREM_6 = Erratum(
     "Theorem 6 inherits it",
@@ -56,6 +57,7 @@ THEOREM_6 = Erratum(
     counter.theorem_6,
     severity=Severity.THEOREM,
     force="counts of n records (section 2.1), answers c q'(y) as printed",
+    follows="Theorem 9 compares m records with n",
 )
 ALGORITHM_2 = Erratum(
     "Algorithm 2 compares two scales",
@@ -125,6 +127,7 @@ THEOREM_8_SCALES = Erratum(
     counter.scales_in_theorem_8,
     severity=Severity.THEOREM,
     force="Theorem 8 for Algorithm 2 as printed, queries of range at most 1",
+    follows="Algorithm 2 compares two scales",
 )
 BLOWFISH = Erratum(
     "the printed d_Blow is no metric",

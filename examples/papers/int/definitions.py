@@ -248,6 +248,17 @@ GAUSSIAN = Section(
                     severity=Severity.ARGUABLE,
                     force="the printed order, read literally: at most a multiple of the maximum",
                 ),
+                Erratum(
+                    "sigma is no variance (equation 8)",
+                    "Above equation (8) sigma is called the variance of the lattice Gaussian, whose law has 2 sigma^2 in the "
+                    "denominator. On the whole numbers, sigma = 4 has the variance 16. Nor is sigma^2 more than a parameter: "
+                    "where the lattice is coarse beside it the variance is less, 0.215 on the whole numbers at sigma^2 = 1/4. "
+                    "Definition 13, which calls sigma^2 the variance, is built with that parameter.",
+                    "equal",
+                    errata.variance_of_equation_8,
+                    severity=Severity.SLIP,
+                    force="equation (8), sigma as the sentence before it names it",
+                ),
             ),
         ),
         Row(

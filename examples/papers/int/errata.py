@@ -71,6 +71,13 @@ def constant_of_definition_13() -> tuple[float, float]:
     return round(printed, 4), round(needed, 4)
 
 
+def variance_of_equation_8() -> tuple[int, float]:
+    """The variance of the law of equation (8) on the whole numbers, centre 0, at sigma = 4: as it is named, and as it is."""
+    sigma, places = 4, range(-80, 81)  # beyond, less than 1e-86 of the mass
+    weights = {z: math.exp(-(z**2) / (2 * sigma**2)) for z in places}
+    return sigma, round(math.fsum(w * z * z for z, w in weights.items()) / math.fsum(weights.values()), 9)
+
+
 def constant_of_theorem_15() -> tuple[int, int]:
     """K of Theorem 12 at m = 2, in units of `V_m / root(det)`, and K as the proof of Proposition 18 ends: the factor 2 of its
     ratio test is lost."""

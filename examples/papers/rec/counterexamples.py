@@ -87,3 +87,13 @@ def adaptive_pair() -> tuple[float, float]:
     coins = [[sum(chance(data, coin, answer) for answer in bits) for coin in bits] for data in bits]
     answers = [[sum(chance(data, coin, answer) for coin in bits) for answer in bits] for data in bits]
     return divergence(*coins) + divergence(*answers), round(divergence(*pairs), 4)
+
+
+def least_favourable_order() -> tuple[int, Fraction]:
+    """Records that lose 1 and then 4: J times the sum of losses, and the infimum of `k / (k - 1) P_1 + k P_2`, at k = 3/2,
+    where its derivative `P_2 - P_1 / (k - 1)^2` is 0. The Gaussian sum of records 1 and 2, variance 1/2, attains it."""
+    first, second, k = Fraction(1), Fraction(4), Fraction(3, 2)
+    assert second == first / (k - 1) ** 2
+    bound = k / (k - 1) * first + k * second
+    assert bound == Fraction((1 + 2) ** 2) / (2 * Fraction(1, 2))
+    return 2 * int(first + second), bound

@@ -55,6 +55,7 @@ FIGURE_1_ERROR = Erratum(
     counter.mean_squared_error,
     severity=Severity.SLIP,
     force="the sentence under Figure 1, noise beside the expectation in one unit",
+    follows="Figure 1 divides squares by what is not squared",
 )
 SECTION_6_2 = Erratum(
     "the order of the least variance in section 6.2",
@@ -103,4 +104,17 @@ ALGORITHM_1 = Erratum(
     counter.rows_of_nothing,
     severity=Severity.SLIP,
     force="Algorithm 1 as printed, with the COUNT of Table 3 and Lemma 5.2",
+)
+
+APPENDIX_A_4 = Erratum(
+    "the order of the records in appendix A.4",
+    """After the calculation for two records the appendix says that the bound improves on Lemma 4.4 in the most favourable order
+    alone, and that Lemma 4.4 is the tighter one of the bounds that hold in any order. The calculation has the weights
+    `k / (k - 1)` and `k`; their least sum, `P_(1) + P_(2) + 2 sqrt(P_(1) P_(2))`, is the same in both orders. For losses of 4
+    and 1 in the least favourable order it is 9, at k = 3/2, where Lemma 4.4 has 10. `group_loss`, the square of the sum of
+    roots, needs no order for any number of records. (The line before has alpha twice: `k* alpha P` within `alpha [...]`.)""",
+    "at least",
+    counter.least_favourable_order,
+    severity=Severity.THEOREM,
+    force="appendix A.4, its own calculation for J = 2",
 )

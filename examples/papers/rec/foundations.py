@@ -143,7 +143,7 @@ POLICIES = Section(
             Verdict.ERRATUM,
             ("designer/tables/policies/renyi.py:advanced_group_loss",),
             "tests/tables/policies/test_renyi.py::test_advanced_bound_is_the_infimum",
-            errata=(errata.LEMMA_4_5,),
+            errata=(errata.LEMMA_4_5, errata.APPENDIX_A_4),
         ),
         Row(
             "Definition 4.6",

@@ -52,7 +52,11 @@ SETTINGS: Mapping[str, Setting] = {
                 f"the last two outside the paper's 10 %; {SIMULATED}",
             ),
             Choice("0.9 % of the records split", "the share that loses more than rho, which is this input"),
-            Choice("Dirichlet(5, ..., 5) weights of the category", "not tried"),
+            Choice(
+                "Dirichlet(5, ..., 5) weights of the category",
+                "the median error: 0.0266, 0.0344, 0.0609 and 0.108 for parameters 50, 1, 0.5 and 0.3, the last outside the "
+                f"paper's 10 %; {SIMULATED}",
+            ),
         ),
     ),
     "Figure 2": Setting(
@@ -75,9 +79,8 @@ SETTINGS: Mapping[str, Setting] = {
         (
             Choice(
                 ECONOMY,
-                "little: top-coded queries above 5 % are 87 to 97 % at spreads 1 and 2, and splitting has at most 0.097 "
-                "times the median "
-                f"error; {BUSINESS}",
+                "little: top-coded queries above 5 % are 86 to 97 % at spreads 1 and 2, and splitting has at most 0.101 "
+                f"times the median error; {BUSINESS}",
             ),
             Choice("queries of 100 and more establishments, one release", "not tried"),
         ),

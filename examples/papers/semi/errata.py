@@ -6,7 +6,9 @@ Mechanisms first; statements on promises and tests are in `errata_promises.py`.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -31,6 +33,20 @@ def hexagon_square() -> tuple[int, int]:
     """The square of the longest change in l2 among up to three records: `Delta_2^2`."""
     changes = invariants.margins((3, 3)).protect(1.0, adjacency=3).changes
     return 4, int((changes**2).sum(axis=1).max())
+
+
+def records_of_a_rectangle() -> tuple[int, int]:
+    """The least number of records whose replacement changes a 3 x 3 table by the rectangle of the cells 0, 1, 3 and 4."""
+    moves = [(old, new) for old in range(9) for new in range(9) if old != new]
+    rectangle = {0: -1, 1: 1, 3: 1, 4: -1}
+
+    def change(replaced: tuple[tuple[int, int], ...]) -> dict[int, int]:
+        counts = Counter(new for _, new in replaced)
+        counts.subtract(old for old, _ in replaced)
+        return {cell: moved for cell, moved in counts.items() if moved}
+
+    counted = (n for n in (1, 2, 3) if any(change(some) == rectangle for some in combinations_with_replacement(moves, n)))
+    return 3, next(counted)
 
 
 def budget_of_k_norm() -> tuple[Fraction, Fraction]:

@@ -219,6 +219,7 @@ INVARIANTS = Section(
                     errata.alone_under_definition_13,
                     severity=Severity.THEOREM,
                     force="Definition 13 as printed (the infimum over both databases)",
+                    follows="Definition 13 and Example 5 are two different numbers",
                 ),
             ),
         ),

@@ -152,6 +152,7 @@ TABLES = Section(
                     errata.hexagon_square,
                     severity=Severity.THEOREM,
                     force="A_3, changes of up to three records",
+                    follows="three records move in a hexagon (Proposition 32)",
                 ),
                 Erratum(
                     "the first budget of the hexagon: K-norm noise spends 2 epsilon",
@@ -162,6 +163,7 @@ TABLES = Section(
                     errata.budget_of_k_norm,
                     severity=Severity.PRIVACY,
                     force="epsilon-DP between databases of A_3",
+                    follows="three records move in a hexagon (Proposition 32)",
                 ),
                 Erratum(
                     "the second budget of the hexagon: Algorithm 1 spends root(3/2) mu",
@@ -170,6 +172,19 @@ TABLES = Section(
                     errata.budget_of_algorithm_1,
                     severity=Severity.PRIVACY,
                     force="mu-GDP between databases of A_3",
+                    follows="three records move in a hexagon (Proposition 32)",
+                ),
+                Erratum(
+                    "a rectangle takes two records, not three (after Proposition 32)",
+                    "The nonzero changes are said to come from modifying three individuals in all. Two make each of them: "
+                    "(i, j) becomes (i, l) and (k, l) becomes (k, j), and no change of one record keeps the margins. So the "
+                    "rectangles are the sensitivity space of A_2, and A_3 has the hexagons besides. (Figure 1, which alone "
+                    "says where the entries of v_ijlk are, has l for a row and k for a column; the proposition has them the "
+                    "other way round.)",
+                    "equal",
+                    errata.records_of_a_rectangle,
+                    severity=Severity.SLIP,
+                    force="the changes that Figure 1 draws, records replaced one by one",
                 ),
             ),
         ),

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 
+from examples.own_report import full_program
 from solvers.channel_lp.cone import (
     Flow,
     checked_budgets,
@@ -31,7 +32,6 @@ from solvers.channel_lp.generation import (
     exact_bound,
     mixture_of_poles,
 )
-from solvers.channel_lp.whole import full_program, spanner_program
 from solvers.solution import Status
 from solvers.work import within
 
@@ -231,7 +231,10 @@ def test_near_edges_imply_all_pairs_and_a_spanner_all_but_for_its_stretch(kind: 
 def test_the_program_on_a_spanner_keeps_all_pairs_and_costs_more() -> None:
     x = np.array([(i, j) for i in range(3) for j in range(3)])
     b = np.sqrt(((x[:, None] - x) ** 2).sum(axis=2))
-    table, value = spanner_program(b, b / 9, 1.3)
+    found, kept = spanner(b, 1.3), np.full(b.shape, np.inf)
+    kept[found.left, found.right] = kept[found.right, found.left] = found.budgets / 1.3
+    np.fill_diagonal(kept, 0)
+    table, value = full_program(kept, b / 9)
     assert keeps(table, b, 1e-8) and value >= full_program(b, b / 9)[1] - 1e-9
 
 

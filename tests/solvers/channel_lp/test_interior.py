@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from examples.own_report import full_program
 from solvers.channel_lp import generation, interior
 from solvers.channel_lp.cone import near_edges, poles
 from solvers.channel_lp.generation import ChannelLP, column_generation
 from solvers.channel_lp.interior import TooLarge
-from solvers.channel_lp.whole import full_program
 from solvers.solution import Status
 from solvers.work import within
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from examples.own_report import full_program
 from solvers.channel_lp.cone import MOST, Array, envelope, poles, symmetries
 from solvers.channel_lp.generation import column_generation
 from solvers.channel_lp.mixtures import least_moment, likeliest_shares, second_moment
-from solvers.channel_lp.whole import full_program
 from solvers.solution import Status
 from solvers.work import within
 

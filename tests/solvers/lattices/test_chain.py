@@ -10,11 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from designer.sampling.entropy import SeededEntropy
+from examples.int_convergence import autocorrelation_time
 from solvers.exact.points import smith_transforms
 from solvers.lattices.chain import (
     Chain,
     JumpLaw,
-    autocorrelation_time,
     coupled_jump,
     l1_energy,
     l2_energy,
