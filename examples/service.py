@@ -188,7 +188,8 @@ def reproduce(full: bool = False) -> Result:
         found = checked(Ledger(folder / "ledger")).balances[0]
         spent = Fraction(EPSILON) * len(found.reserves)
         codes = Counter(code for code, _ in answers)
-        recorded = Counter(str(reserve.output) for reserve in found.reserves if reserve.state == "released")
+        ends = [reserve.end for reserve in found.reserves if reserve.state == "released"]
+        recorded = Counter(end.content["output"] for end in ends if end is not None)
         shown = [document for code, document in answers if code == 200]
         for document in shown[:5]:
             verify_release(mechanism, document)

@@ -45,10 +45,13 @@ def question_of(problem: object, title: str, notion: str) -> Problem:
 
 
 def of(problem: Any, family: str = "auto") -> Stated:
-    """State the convex program of a design, or of the part of it that is convex, before it is solved; `print` shows it.
+    """State the convex program of a design, or of the part of it that is convex, before it is solved; `print` shows it. Raises
+    `DesignFailed` where no program states it, with what is searched or computed in its place.
 
-    problem: of linear queries, of marginals, or of one's own report. family: that is stated, of linear queries. `DesignFailed`
-    where no program states it, with what is searched or computed in its place.
+    Parameters
+    ----------
+    problem : of linear queries, of marginals, or of one's own report.
+    family : that is stated, of linear queries.
 
     >>> from designer import Problem, Workload, metrics
     >>> program = of(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), "laplace")
@@ -56,13 +59,16 @@ def of(problem: Any, family: str = "auto") -> Stated:
     (15.6708, [0.5, 0.5])
     """
     cls, asked, chosen = _statement(problem, family)
-    return _named(cls(asked), chosen)
+    program: Stated = cls(asked)
+    program.search = "" if chosen is None else chosen.search
+    return program
 
 
 def program_of(made: Designed[Any, Any]) -> Stated:
     """The program of a design, with its answer in the variables and what is proven of it."""
     cls, asked, family = _statement(made.problem, getattr(made.mechanism, "family", ""))
-    program = _named(cls.at(asked, made.mechanism), family)
+    program: Stated = cls.at(asked, made.mechanism)
+    program.search = "" if family is None else family.search
     whole = family is None or family.program
     program.bound = made.optimality.lower_bound if whole and made.optimality else None
     return program
@@ -79,11 +85,6 @@ def _statement(problem: Any, family: str) -> tuple[Any, Any, Family | None]:
         raise DesignFailed("program: a family of your own states no program here; build one of `designer.programs` yourself.")
     (chosen,) = chosen_families([family])
     return at_address(chosen.stated()), in_own_notion(chosen, problem), chosen
-
-
-def _named(program: Stated, family: Family | None) -> Stated:
-    program.search = "" if family is None else family.search
-    return program
 
 
 def place_in(given: object, names: Sequence[str], field: str) -> int:

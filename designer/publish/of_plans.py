@@ -101,7 +101,7 @@ class QueriesOfTables(Contributor[TablePlan]):
         left_out = f" The first {ROWS:,} of {len(made.queries):,} queries." if len(made.queries) > ROWS else ""
         columns = ("Query", "groups", "standard error of one number")
         sheet = Sheet("Accuracy of each query", columns, rows, frozenset({2}), f"In the unit of the query.{left_out}")
-        details = "About 95 % of the time a number is within two standard errors."
+        details = "About 95 % of numbers are within two standard errors."
         first = "; ".join(f"{name} {told}{_unit(made, query)}" for query, (name, _, told) in owned[:MOST_NAMED])
         more = f"; and {counted(len(rows) - MOST_NAMED, 'more number')}" if len(rows) > MOST_NAMED else ""
         return Topic(f"standard error of {first}{more}", details, (Prose(details), sheet))

@@ -2292,6 +2292,34 @@ class SmallDatabase(Synthetic):
 # ------------------------------------------------------------------------------------------------------ 14 tests of odds ratios
 
 
+def shape_of(value, where):
+    """A tradeoff function."""
+    many = array(ratio, least=2)
+    known = {
+        "epsilon_delta": {"epsilon": ratio, "delta": ratio}, "gaussian": {"mu_squared": ratio}, "laplace": {"epsilon": ratio},
+        "piecewise_linear": {"alphas": many, "betas": many}, "response_mixture": {"unit": ratio, "weights": many},
+        "group": {"base": shape_of, "size": whole(2, 4096)},
+    }  # fmt: skip
+    require(isinstance(value, dict), f"{where}: is no object")
+    kind = one_of(*known)(value.get("kind"), f"{where}.kind")
+    own = fields(value, where, kind=text, **known[kind])
+    require(kind != "epsilon_delta" or own.delta <= 1, f"{where}: delta is above 1")
+    if kind == "group":
+        small = own.base.kind == "epsilon_delta" and own.size <= (100 if own.base.delta else 4096)
+        require(small, f"{where}: is of another base than epsilon_delta, or of more than 100 where there is a delta")
+    if kind == "response_mixture":
+        require(own.unit and own.weights[-1] and sum(own.weights) == 1 and len(own.weights) <= 4097, f"{where}: its weights")
+    if kind == "piecewise_linear":
+        ends = len(own.alphas) == len(own.betas) and own.alphas[0] == 0 and own.alphas[-1] == 1 and own.betas[-1] == 0
+        require(ends and all(a < c for a, c in pairwise(own.alphas)), f"{where}: its ends")
+        own.points = list(zip(own.alphas, own.betas, strict=True))
+        slopes = [(b - d) / (c - a) for (a, b), (c, d) in pairwise(own.points)]
+        require(all(steep > flat for steep, flat in pairwise(slopes)), f"{where}: is not convex")
+        below = slopes[-1] >= 0 and own.betas[0] <= 1 and len(own.points) > 2 - (own.betas[0] < 1)
+        require(below, f"{where}: is not below 1 - alpha")
+    return own
+
+
 class OddsRatio(Format):
     """The count x11 of a table of two by two with public margins, plus noise N of a continuous law F, rounded down to a grid.
 
@@ -2306,15 +2334,14 @@ class OddsRatio(Format):
 
     def __init__(self, core):
         margins = array(whole(0, 100_000), 2)
-        known = {"rows": margins, "columns": margins, "adjacency": whole(2, 3), "exponent": whole(1, 64), "tradeoff": anything}
+        known = {"rows": margins, "columns": margins, "adjacency": whole(2, 3), "exponent": whole(1, 64), "tradeoff": shape_of}
         core = fields(core, "mechanism", noise=one_of("closed_form", "piecewise"), **known)
         self.rows, self.columns, self.adjacency, self.exponent = core.rows, core.columns, core.adjacency, core.exponent
         require(sum(self.rows) == sum(self.columns) <= 100_000, "columns: add up to something else than rows")
         tables = min(self.rows[0], self.columns[0]) - max(0, self.columns[0] - self.rows[1]) + 1
         require(tables >= 2, "margins: leave a single table")
-        require(isinstance(core.tradeoff, dict) and type(core.tradeoff.get("kind")) is str, "tradeoff.kind: is missing")
-        make = getattr(self, f"kind_{core.tradeoff['kind']}", None)
-        only(make, f"a tradeoff function of kind {core.tradeoff['kind']!r}")
+        make = getattr(self, f"kind_{core.tradeoff.kind}", None)
+        only(make, f"a tradeoff function of kind {core.tradeoff.kind!r}")
         # fixed: c with f(c) = c. closed: the law in closed form, and the least number that its width goes by.
         self.fixed, closed, least, self.words = make(core.tradeoff)
         self.noise = closed if closed and core.noise == "closed_form" else "PiecewiseNoise"
@@ -2323,58 +2350,46 @@ class OddsRatio(Format):
         narrow = min(1 - 2 * self.fixed, least if self.noise == "Tulap" else 1) >= allowed
         require(narrow, "tradeoff: the noise would be too wide to draw")
 
-    def pure(self, spec):
+    def pure(self, own):
         """epsilon and delta, and e^epsilon."""
-        own = fields(spec, "tradeoff", kind=one_of("epsilon_delta"), epsilon=ratio, delta=ratio)
-        require(own.delta <= 1 and (own.epsilon or own.delta), "tradeoff: delta is above 1, or no loss at all is allowed")
+        require(own.epsilon or own.delta, "tradeoff: no loss at all is allowed")
         only(own.epsilon <= 500, "a loss above 500")
         return own.epsilon, own.delta, middle(exp(own.epsilon))
 
-    def kind_epsilon_delta(self, spec):
+    def kind_epsilon_delta(self, own):
         """f(a) = max(0, 1 - delta - e^epsilon a, e^-epsilon (1 - delta - a))."""
-        epsilon, delta, steep = self.pure(spec)
+        epsilon, delta, steep = self.pure(own)
         words = sentence("f of epsilon and delta", epsilon=epsilon, delta=delta)
         return (1 - delta) / (1 + steep), "Tulap" if epsilon else None, epsilon, words
 
-    def kind_gaussian(self, spec):
+    def kind_gaussian(self, own):
         """f(a) = Phi(Phi^-1(1 - a) - mu)."""
-        square = fields(spec, "tradeoff", kind=text, mu_squared=ratio).mu_squared
-        require(square > 0, "tradeoff: allows no loss at all")
-        only(Fraction(1, 2**80) <= square <= 500, "a normal tradeoff function of mu beyond 2^-40 to 22")
-        fixed, words = middle(normal(-root_below(square) / 2)), f"G_mu with mu = {math.sqrt(float(square))!r}"
+        require(own.mu_squared > 0, "tradeoff: allows no loss at all")
+        only(Fraction(1, 2**80) <= own.mu_squared <= 500, "a normal tradeoff function of mu beyond 2^-40 to 22")
+        fixed, words = middle(normal(-root_below(own.mu_squared) / 2)), f"G_mu with mu = {math.sqrt(float(own.mu_squared))!r}"
         return fixed, "GaussianNoise", 1, words
 
-    def kind_laplace(self, spec):
+    def kind_laplace(self, own):
         """f of Laplace noise with a loss of at most epsilon."""
-        epsilon = fields(spec, "tradeoff", kind=text, epsilon=ratio).epsilon
-        require(epsilon > 0, "tradeoff: allows no loss at all")
-        only(epsilon <= 500, "a loss above 500")
-        words = f"the tradeoff function of Laplace noise with epsilon = {float(epsilon)!r}"
-        return 1 / (2 * middle(exp(epsilon / 2))), None, 1, words
+        require(own.epsilon > 0, "tradeoff: allows no loss at all")
+        only(own.epsilon <= 500, "a loss above 500")
+        words = f"the tradeoff function of Laplace noise with epsilon = {float(own.epsilon)!r}"
+        return 1 / (2 * middle(exp(own.epsilon / 2))), None, 1, words
 
-    def kind_group(self, spec):
+    def kind_group(self, own):
         """f of epsilon and delta, for a group of `size` records."""
-        own = fields(spec, "tradeoff", kind=text, base=anything, size=whole(2, 4096))
         epsilon, delta, steep = self.pure(own.base)
-        require(own.size <= (100 if delta else 4096), "tradeoff.size: is no whole number up to 100, where there is a delta")
         x = (1 - delta) / (1 + steep) if own.size % 2 else Fraction(1, 2)
         for _ in range(own.size // 2):
             x = Fraction(round(max(0, 1 - delta - steep * (1 - x), (x - delta) / steep) * ONE), ONE)
         words = sentence("f of epsilon and delta", epsilon=epsilon, delta=delta)
         return x, None, 1, f"{own.size} times composed {words}"
 
-    def kind_piecewise_linear(self, spec):
+    def kind_piecewise_linear(self, own):
         """A convex, falling function through corners that is its own inverse."""
-        own = fields(spec, "tradeoff", kind=text, alphas=array(ratio), betas=array(ratio))
-        alphas, betas = own.alphas, own.betas
-        ends = len(alphas) == len(betas) >= 2 and alphas[0] == 0 and alphas[-1] == 1 and betas[-1] == 0
-        require(ends and all(a < c for a, c in pairwise(alphas)), "tradeoff: its ends")
-        points = list(zip(alphas, betas, strict=True))
-        slopes = [(b - d) / (c - a) for (a, b), (c, d) in pairwise(points)]
-        require(all(steep > flat for steep, flat in pairwise(slopes)), "tradeoff: is not convex")
-        require(slopes[-1] >= 0 and betas[0] <= 1 and len(points) > 2 - (betas[0] < 1), "tradeoff: is not below 1 - alpha")
+        points = own.points
         mirrored = {}
-        for a, b in points + [(Fraction(0), Fraction(1))] * (betas[0] < 1):
+        for a, b in points + [(Fraction(0), Fraction(1))] * (points[0][1] < 1):
             mirrored[b] = min(a, mirrored.get(b, a))
         require(sorted(mirrored.items()) == points, "tradeoff: is not symmetric")
         (a, b), (c, d) = next(ends for ends in pairwise(points) if ends[1][1] <= ends[1][0])
@@ -2882,7 +2897,7 @@ def expense_of(entry):
     known = dict.fromkeys("fingerprint format notion unit".split(), text)
     known |= dict.fromkeys(("epsilon", "rho", "delta", "mu_squared"), or_null(ratio))
     known |= {"moves": one_of("appear", "replace", "either", "keep", "l1", "l2"), "records": whole(1), "replaced": boolean}
-    known |= {"shapes": array(anything, least=0), "scope": or_null(text), "unprotected": array(text, least=0)}
+    known |= {"shapes": array(shape_of, least=0), "scope": or_null(text), "unprotected": array(text, least=0)}
     own = fields(entry["expense"], "expense", **known)
     require(own.epsilon is not None or own.rho is not None, "expense: has neither an epsilon nor a rho")
     return own

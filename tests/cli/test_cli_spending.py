@@ -206,4 +206,4 @@ def test_every_command_speaks_of_the_entity_of_the_problem_file(
     rows = ("--table", f"{folder}/records.csv")
     assert f"by at most a factor of {factor}." in run(capsys, "release", made, *rows)[1]
     (whom,) = [line for line in page.headlines if line.question == "About whom?"]
-    assert "household" in whom.answer and "One entity" in whom.details
+    assert "household" in whom.answer and "at most 5 rows of each" in whom.answer

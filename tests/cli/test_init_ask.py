@@ -70,7 +70,8 @@ def test_every_leaf_is_checked_and_designed(
     typed: str, strength: str, promise: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("records.csv").write_text("region,sex,age,pay\nnorth,F,3,20\neast,M,90,600\n")
+    Path("records.csv").write_text("region,sex,age,pay\nnorth,F,3,20\neast,M,90,450\n")
+    Path("own.csv").write_text("region,sex,age\nnorth,F,0-39\neast,M,80+\n")  # who reports takes one of the ranges
     asked = {"values": typed, "strength": strength, "promise": promise}
     leaves = [leaf for leaf in LEAVES if asked.items() <= leaf.items()]
     assert leaves

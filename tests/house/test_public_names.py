@@ -57,7 +57,7 @@ NAMES = {
         blowfish_graph blowfish_partition chebyshev euclidean from_matrix graph great_circle hamming instance line manhattan
         maximum number_of_records partition per_element product restriction root_sum_squares scaled smooth_threshold sum_of
         taxonomy uniform""",
-    "designer.programs": "box bundles capped_l1 channel ellipsoid gaussian hull k_norm laplace laplace_joint lattice limit marginals preprocessing records statistical strategy",
+    "designer.programs": "box bundles capped_l1 channel diagonal_gaussian ellipsoid gaussian hull k_norm laplace laplace_joint lattice limit marginals of preprocessing records statistical strategy",
     "designer.tables": """Accuracy Answer Average COUNT Condition Count CountDistinct GaussianSums Groups Hierarchy Key Measure OTHERS PartitionSelection PolicyCertificate PriorRecords PureSum
         Quantile SlowlyScaledSum StudentNoise Sum TablePlan TableRelease TransformedNoise UnitSplitting VarianceBy
         consistent_levels consistent_margins design_records hierarchy nested_codes tree variance_for""",
@@ -113,10 +113,10 @@ def test_every_public_name_imports(module: str) -> None:
     assert [name for name in wanted if not hasattr(room, name)] == []
 
 
-@pytest.mark.parametrize("module", NAMES)
-def test_no_name_is_public_that_is_not_listed_here(module: str) -> None:
+def test_no_name_is_public_that_is_not_listed_here() -> None:
     """Who adds a name adds it above, and so promises to keep it."""
-    assert set(getattr(resolve_name(module), "__all__")) == set(NAMES[module].split())  # noqa: B009
+    found = {module: set(getattr(resolve_name(module), "__all__")) for module in NAMES}  # noqa: B009
+    assert found == {module: set(names.split()) for module, names in NAMES.items()}
 
 
 @pytest.mark.parametrize("owner", MEMBERS)

@@ -190,6 +190,40 @@ def test_no_altered_ledger_is_accepted_that_the_first_verifier_refuses(number: i
     assert count["holds", "holds"] > number / 20 and count["does not hold", "does not hold"] > number / 4, count
 
 
+SHAPES = [
+    ({"kind": "epsilon_delta", "epsilon": "1/2", "delta": "1"}, {"delta": ["3/2", "keep"], "epsilon": ["-1", None]}),
+    ({"kind": "gaussian", "mu_squared": "1/2"}, {"mu_squared": ["-1", "keep"], "kind": ["keep", None, []]}),
+    ({"kind": "laplace", "epsilon": "1/2"}, {"epsilon": ["-1", []], "delta": ["0"]}),
+    (
+        {"kind": "group", "base": {"kind": "epsilon_delta", "epsilon": "1/2", "delta": "1/8"}, "size": 100},
+        {"size": [101, 1, "3"], "base": [{"kind": "laplace", "epsilon": "1/2"}, 3]},
+    ),
+    (
+        {"kind": "piecewise_linear", "alphas": ["0", "1/4", "3/4", "1"], "betas": ["1", "1/2", "1/8", "0"]},
+        {"alphas": [["0", "1"], ["0", "3/4", "1/4", "1"]], "betas": [["3/4", "1/2", "1/4", "0"], ["1", "1/2", "1/3", "0"]]},
+    ),
+    (
+        {"kind": "response_mixture", "unit": "1/2", "weights": ["1/4", "3/4"]},
+        {"unit": ["0", "keep"], "weights": [["1/4", "1/2"], ["1", "0"], ["1"], ["5/4", "-1/4"]]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("shape", "wrong"), SHAPES, ids=[shape["kind"] for shape, _ in SHAPES])
+def test_the_law_of_a_loss_is_read_as_the_first_verifier_reads_it(
+    shape: dict[str, Any], wrong: dict[str, list[Any]], tmp_path: Path
+) -> None:
+    stated(tmp_path / "l").release(pure(), [5, 6, 7])
+    entries = bodies(tmp_path / "l")
+    made = [shape, *({**shape, key: value} for key, values in wrong.items() for value in values)]
+    for told, holds in zip(made, (True, *[False] * len(made)), strict=False):
+        entries[2]["expense"]["shapes"] = [told]
+        written(tmp_path / "l", entries)
+        assert (verdict(tmp_path / "l")[0], first_verdict(tmp_path / "l")) == (("holds" if holds else "does not hold"),) * 2, (
+            told
+        )
+
+
 def test_a_release_is_what_its_entry_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     people = stated(tmp_path / "l")
     made = people.release(pure(), [5, 6, 7])
