@@ -22,8 +22,10 @@ from designer.base.progress import announce
 from designer.certificate.certificate import refuse_infinite
 from designer.certificate.guarantee import bounded
 from designer.certificate.norms import weighted_l1
+from designer.designing.evenness import in_units
 from designer.designing.family import Family, Sizes, Tolerance
 from designer.designing.implicit_rows import Classes, ScannedChanges, classes
+from designer.designing.laplace import mechanism, weights_of_queries
 from designer.designing.measured import Coordinates, measurable
 from designer.designing.repair import CONTINUOUS, freeze, rounding_of
 from designer.limits import MOST_JOINT_UNKNOWNS, MOST_STRATEGY_PAIRS
@@ -92,7 +94,7 @@ def design_jointly(
     tolerance: Tolerance = 1e-6,
     most: Annotated[int, "Above so many unknowns several queries are refused."] = MOST_JOINT_UNKNOWNS,
 ) -> AdditiveMechanism:
-    """The biased design of least loss.
+    """The biased design of least loss, which is never above that of the family `laplace`.
 
     objective: "loss" for that of the problem, worst bias and weights included; "squared" for DX program (6); for one query
     also "worst_case", "l1", "l2", "linf" and "high_probability", the bound `n ||p - q||_inf + ln(1 / delta) c` of DX Theorem
@@ -115,6 +117,8 @@ def design_jointly(
             f"laplace_joint: needs the convex solver clarabel ({missing}); install clarabel, or use laplace."
         ) from None
     made = frozen_fit(problem, universe.spread(fit.values), fit.scales, float(problem.records or 0))
+    if goal.own:
+        made = min(made, _unbiased(problem), key=lambda one: loss_with_bias(problem, one))
     achieved = loss_with_bias(problem, made) if goal.own else joint_objective(universe, made, goal.program)
     # The frozen rows and scales are a feasible point of DX's program itself: only floats separate its value from the bound. The
     # problem's own loss counts the noise on the grid, which is narrower than the continuous noise of the program.
@@ -138,6 +142,14 @@ def joint_goal(problem: Problem, objective: str, delta: float) -> JointGoal:
             "'loss' or 'squared'."
         )
     return JointGoal(words, program, TOTAL_SQUARES, own=False)
+
+
+def _unbiased(problem: Problem) -> AdditiveMechanism:
+    """The noise of the family `laplace`, around Q itself: on the multiples of each query's step, where that is less."""
+    heard = ~measurable(problem).silent_coordinates()
+    weights = np.full(len(heard), np.inf)
+    weights[heard] = weights_of_queries(problem, heard, in_units(problem.workload.dense(), problem.relation).steps).point
+    return mechanism(problem, "laplace_joint", weights)
 
 
 def _refuse_large(universe: Classes, most: int) -> None:
