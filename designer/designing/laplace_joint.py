@@ -175,7 +175,7 @@ def frozen_fit(
     variation, root = _variation(problem, fitted), np.sqrt(problem.costs)
     heard = (scales > 0) & (variation > NEGLIGIBLE_SPREAD * scales)
     heard &= records * variation * root > NEGLIGIBLE_SPREAD * (scales * root).max()
-    fitted = np.where(heard[:, None], fitted, _constant_on_components(fitted, problem.relation))
+    fitted = np.where(heard[:, None], fitted, constant_on_components(fitted, problem.relation))
     scales = np.where(heard, scales, 0.0)
     weights = np.where(heard, 1 / np.where(heard, scales, 1.0), np.inf)
     return freeze(problem, family, Coordinates(fitted, None, heard), scales, lambda _: weighted_l1(weights), "exponential")
@@ -183,11 +183,11 @@ def frozen_fit(
 
 def _variation(problem: Problem, rows: Floats) -> Floats:
     """How far the protected changes, which lie within components, may move each row at most."""
-    off = rows - _constant_on_components(rows, problem.relation)
+    off = rows - constant_on_components(rows, problem.relation)
     return np.asarray(np.abs(off).max(axis=1))
 
 
-def _constant_on_components(rest: Floats, relation: Relation) -> Floats:
+def constant_on_components(rest: Floats, relation: Relation) -> Floats:
     """Each row made constant on every connected component, and 0 on that of the origin."""
     label = relation.components()
     first = np.unique(label, return_index=True)[1]

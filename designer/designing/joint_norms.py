@@ -1,0 +1,154 @@
+"""Biased answers P x with the noise of least loss for them, chosen together for a known number of records n.
+
+With Gaussian noise a convex program, solved to its optimum (docs/theory/biased.md, section 6). With K-norm noise a search from
+the optima of such programs, beside a limit for every centred pure noise added to any P x. What is found is P alone: its noise is
+that of the family `gaussian` or `k_norm` for P, frozen and certified as theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Literal
+
+import numpy as np
+
+from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed
+from designer.certificate.guarantee import bounded
+from designer.designing.ellipsoid import gaussian
+from designer.designing.family import Family, Sizes, Tolerance
+from designer.designing.implicit_rows import Classes, classes
+from designer.designing.k_norm import design_k_norm
+from designer.designing.laplace_joint import LOSSES, constant_on_components, loss_with_bias
+from designer.designing.measured import measurable
+from designer.designing.repair import CONTINUOUS, rounding_of
+from designer.limits import MOST_HULL_PAIRS, MOST_JOINT_UNKNOWNS
+from designer.mechanism.additive import AdditiveMechanism
+from designer.problem.workload import Workload
+from designer.relations.problem import Problem
+from solvers.programs.joint_ellipsoid import PairsOfPoints, RowsInEllipsoid, fit_in_ellipsoid
+from solvers.solution import Solution
+
+FLAT = 1e-9  # of the largest deviation of noise: rows of P that vary by less are constants in that direction
+
+
+class JointQuestion:
+    """A problem in the units of the joint programs: rows times `n sqrt(v_k)` on the classes of elements, (K, C), and pairs.
+
+    Refused: where the number of records is not known, other losses than the squared one, changes of several records, and more
+    unknowns or pairs than are fitted together.
+    """
+
+    def __init__(self, problem: Problem, family: str, most: int = MOST_JOINT_UNKNOWNS) -> None:
+        unbiased = "gaussian" if problem.notion == "zcdp" else "k_norm"
+        if problem.records is None:
+            raise DesignFailed(f"{family}: the bias grows with the number of records; give problem.records.")
+        if not problem.relation.single_records or problem.loss != "squared":
+            raise DesignFailed(
+                f"{family}: designs bias for changes of single records and the loss 'squared' only; use {unbiased}."
+            )
+        queries, elements = problem.workload.shape
+        if queries * elements > most or problem.relation.pair_count() > MOST_HULL_PAIRS:
+            raise DesignFailed(
+                f"{family}: {queries} queries of {elements} elements with {problem.relation.pair_count():,} pairs are more than "
+                f"the {most} answers or {MOST_HULL_PAIRS:,} pairs that are fitted together; merge elements, or use {unbiased}."
+            )
+        measurable(problem)
+        self.problem, self.family, self.records = problem, family, float(problem.records)
+        self.universe: Classes = classes(problem)
+        self.factors = self.records * np.sqrt(problem.costs)[:, None]
+        self.targets: Floats = self.universe.workload * self.factors
+        self.pairs = self._pairs()
+        if not np.abs(self.pairs.moves(self.targets)).max(initial=0.0) > 0:
+            raise DesignFailed(f"{family}: no protected change moves an answer, so nothing is to be gained by bias; use laplace.")
+
+    def _pairs(self) -> PairsOfPoints:
+        """The protected pairs of classes, absence as the last point, in units in which a record counts n."""
+        size = len(self.universe)
+        label = np.append(self.universe.label, -1)
+        label[label < 0] = size
+        found = []
+        for block in self.problem.relation.blocks():
+            where = np.nonzero(np.isfinite(block.budgets))
+            left, right = label[block.left[where[0]]], label[np.minimum(block.right[where[-1]], len(label) - 1)]
+            apart = left != right
+            low, high = np.minimum(left, right)[apart], np.maximum(left, right)[apart]
+            found.append((low, high, block.budgets[where][apart]))
+        left, right, budgets = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return PairsOfPoints(left, right, budgets * self.records)
+
+    def solved(self, pairs: PairsOfPoints, tolerance: float) -> Solution[RowsInEllipsoid]:
+        """The optimum of the convex program, flat directions of it made constant."""
+        found = fit_in_ellipsoid(self.targets, pairs, tolerance)
+        if not found.status.usable:
+            raise DesignFailed(f"{self.family}: {found.status.value}")
+        values, vectors = np.linalg.eigh(found.point.covariance)
+        kept = vectors[:, values > FLAT**2 * values[-1]]
+        if kept.shape[1] == len(values):
+            return found
+        still = constant_on_components(self.spread(found.point.rows), self.problem.relation)[:, self.universe.first]
+        rows = still + kept @ kept.T @ (found.point.rows - still)
+        return replace(found, point=replace(found.point, rows=rows))
+
+    def spread(self, rows: Floats) -> Floats:
+        """Rows on the classes, in these units, over the elements in those of the queries, (K, N)."""
+        return self.universe.spread(rows / self.factors)
+
+    def frozen(self, rows: Floats, build: Callable[[Problem], AdditiveMechanism]) -> AdditiveMechanism:
+        """The noise that a family has for the answers P, around P x: certified for the problem. rows: (K, N)."""
+        asked = self.problem.workload
+        near = Workload(rows, queries=asked.queries, elements=asked.elements)
+        made = build(replace(self.problem, workload=near, records=None))
+        return AdditiveMechanism(
+            self.family,
+            asked,
+            self.problem.relation,
+            made.norm,
+            made.grid,
+            made.falloff,
+            rows if made.measured is None else made.measured,
+            made.reconstruction,
+            allow_vacuous=self.problem.allow_vacuous,
+        )
+
+    def claimed(self, made: AdditiveMechanism, words: str, bound: float, method: str) -> AdditiveMechanism:
+        """The mechanism with its loss and a bound of continuous noise."""
+        value = loss_with_bias(self.problem, made)
+        # The program saw float budgets, and multipliers prove their bound in floats.
+        rounding = value * (4 * self.problem.relation.budget_error + 1e-12) + rounding_of(self.problem, made)
+        return made.annotated(made.provenance, bounded(words, value, bound, method, rounding))
+
+
+def design_gaussian_joint(
+    problem: Problem,
+    tolerance: Tolerance = 1e-5,
+    most: Annotated[int, "Above so many answers at elements (K N) the family is refused."] = MOST_JOINT_UNKNOWNS,
+) -> AdditiveMechanism:
+    """The biased Gaussian mechanism of least worst squared error over n records: the optimum of a convex program, and never above
+    that of the family `gaussian`."""
+    asked = JointQuestion(problem, "gaussian_joint", most)
+    found = asked.solved(asked.pairs, tolerance)
+    candidates = [asked.spread(found.point.rows), problem.workload.dense()]
+    made = min((asked.frozen(rows, gaussian) for rows in candidates), key=partial(loss_with_bias, problem))
+    return asked.claimed(made, f"{LOSSES['squared'][0]}, {CONTINUOUS}", found.lower_bound, found.method)
+
+
+def _work(sizes: Sizes) -> float:
+    """Seconds, from 50 and 755 elements of three queries; refused at once where no number of records is known."""
+    unknowns = sizes.queries * sizes.elements
+    if sizes.problem.records is None or unknowns > MOST_JOINT_UNKNOWNS or sizes.pairs > MOST_HULL_PAIRS:
+        return 0.0
+    return 5e-4 * unknowns * sizes.queries / 2
+
+
+GAUSSIAN_JOINT = Family(
+    "gaussian_joint",
+    "biased Gaussian noise for a known number of records",
+    "zcdp",
+    design_gaussian_joint,
+    biased=True,
+    work=_work,
+)
