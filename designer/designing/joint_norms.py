@@ -32,6 +32,7 @@ from designer.relations.problem import Problem
 from solvers.programs.joint_ellipsoid import PairsOfPoints, RowsInEllipsoid, fit_in_ellipsoid
 from solvers.solution import Solution
 
+SQUARED = f"{LOSSES['squared'][0]}, {CONTINUOUS}"
 FLAT = 1e-9  # of the largest deviation of noise: rows of P that vary by less are constants in that direction
 
 
@@ -85,13 +86,16 @@ class JointQuestion:
         found = fit_in_ellipsoid(self.targets, pairs, tolerance)
         if not found.status.usable:
             raise DesignFailed(f"{self.family}: {found.status.value}")
-        values, vectors = np.linalg.eigh(found.point.covariance)
+        return replace(found, point=replace(found.point, rows=self.without_flat(found.point.rows, found.point.covariance)))
+
+    def without_flat(self, rows: Floats, covariance: Floats) -> Floats:
+        """The rows, made constant on every component in the directions that have no noise."""
+        values, vectors = np.linalg.eigh(covariance)
         kept = vectors[:, values > FLAT**2 * values[-1]]
         if kept.shape[1] == len(values):
-            return found
-        still = constant_on_components(self.spread(found.point.rows), self.problem.relation)[:, self.universe.first]
-        rows = still + kept @ kept.T @ (found.point.rows - still)
-        return replace(found, point=replace(found.point, rows=rows))
+            return rows
+        still = constant_on_components(self.spread(rows), self.problem.relation)[:, self.universe.first] * self.factors
+        return np.asarray(still + kept @ kept.T @ (rows - still))
 
     def spread(self, rows: Floats) -> Floats:
         """Rows on the classes, in these units, over the elements in those of the queries, (K, N)."""
@@ -114,12 +118,16 @@ class JointQuestion:
             allow_vacuous=self.problem.allow_vacuous,
         )
 
-    def claimed(self, made: AdditiveMechanism, words: str, bound: float, method: str) -> AdditiveMechanism:
-        """The mechanism with its loss and a bound of continuous noise."""
-        value = loss_with_bias(self.problem, made)
-        # The program saw float budgets, and multipliers prove their bound in floats.
-        rounding = value * (4 * self.problem.relation.budget_error + 1e-12) + rounding_of(self.problem, made)
-        return made.annotated(made.provenance, bounded(words, value, bound, method, rounding))
+
+def achieved(problem: Problem, made: AdditiveMechanism) -> tuple[float, float]:
+    """The loss with bias at a frozen mechanism, and how far floats and its grid may have brought it below a bound."""
+    value = loss_with_bias(problem, made)
+    return value, value * (4 * problem.relation.budget_error + 1e-12) + rounding_of(problem, made)
+
+
+def _claimed(problem: Problem, made: AdditiveMechanism, words: str, found: Solution[RowsInEllipsoid]) -> AdditiveMechanism:
+    value, rounding = achieved(problem, made)
+    return made.annotated(made.provenance, bounded(words, value, found.lower_bound, found.method, rounding))
 
 
 def design_gaussian_joint(
@@ -133,7 +141,7 @@ def design_gaussian_joint(
     found = asked.solved(asked.pairs, tolerance)
     candidates = [asked.spread(found.point.rows), problem.workload.dense()]
     made = min((asked.frozen(rows, gaussian) for rows in candidates), key=partial(loss_with_bias, problem))
-    return asked.claimed(made, f"{LOSSES['squared'][0]}, {CONTINUOUS}", found.lower_bound, found.method)
+    return _claimed(problem, made, SQUARED, found)
 
 
 def _work(sizes: Sizes) -> float:
@@ -149,6 +157,7 @@ GAUSSIAN_JOINT = Family(
     "biased Gaussian noise for a known number of records",
     "zcdp",
     design_gaussian_joint,
+    program="designer.programs:gaussian_joint",
     biased=True,
     work=_work,
 )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from designer.programs.channel_program import ChannelProgram as channel
     from designer.programs.ellipsoid_program import EllipsoidProgram as ellipsoid
     from designer.programs.ellipsoid_program import GaussianProgram as gaussian
+    from designer.programs.gaussian_joint_program import GaussianJointProgram as gaussian_joint
     from designer.programs.laplace_program import LaplaceJointProgram as laplace_joint
     from designer.programs.laplace_program import LaplaceProgram as laplace
     from designer.programs.marginals_program import MarginalsProgram as marginals
@@ -39,6 +40,7 @@ __all__ = [
     "diagonal_gaussian",
     "ellipsoid",
     "gaussian",
+    "gaussian_joint",
     "k_norm",
     "laplace",
     "laplace_joint",
@@ -57,6 +59,7 @@ __getattr__, __dir__ = public_names(
     {
         "designer.programs.channel_program": "channel=ChannelProgram",
         "designer.programs.ellipsoid_program": "ellipsoid=EllipsoidProgram gaussian=GaussianProgram",
+        "designer.programs.gaussian_joint_program": "gaussian_joint=GaussianJointProgram",
         "designer.programs.laplace_program": "laplace=LaplaceProgram laplace_joint=LaplaceJointProgram",
         "designer.programs.marginals_program": "marginals=MarginalsProgram records=RecordsProgram",
         "designer.programs.preprocessing_program": "preprocessing=PreprocessingProgram",

@@ -78,7 +78,7 @@ def fit_in_ellipsoid(
     (1.0702, 1.0702)
     """
     points = targets.shape[1]
-    known = _start(targets, pairs) if places is None else places
+    known = steepest_pairs(targets, pairs) if places is None else places
     best, bound, rounds, value = RowsInEllipsoid(targets, np.eye(len(targets)), known), 0.0, 0, np.inf
     unit = float(np.abs(targets - targets.mean(axis=1, keepdims=True)).max()) or 1.0
     while rounds < ROUNDS:
@@ -117,7 +117,7 @@ def _bias(off: Floats) -> float:
     return float(np.square(off).sum(axis=0).max())
 
 
-def _start(targets: Floats, pairs: PairsOfPoints) -> Indices:
+def steepest_pairs(targets: Floats, pairs: PairsOfPoints) -> Indices:
     """The steepest pair of each point, in units in which all directions vary alike."""
     moves = pairs.moves(targets)
     return pairs.best_of_each(squared_lengths(moves, moves @ moves.T), targets.shape[1])
