@@ -21,18 +21,22 @@ from designer.certificate.guarantee import bounded
 from designer.designing.ellipsoid import gaussian
 from designer.designing.family import Family, Sizes, Tolerance
 from designer.designing.implicit_rows import Classes, classes
-from designer.designing.k_norm import design_k_norm
+from designer.designing.k_norm import design_k_norm, hull_work
 from designer.designing.laplace_joint import LOSSES, constant_on_components, loss_with_bias
-from designer.designing.measured import measurable
+from designer.designing.measured import dimension_of, measurable
 from designer.designing.repair import CONTINUOUS, rounding_of
 from designer.limits import MOST_HULL_PAIRS, MOST_JOINT_UNKNOWNS
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.workload import Workload
 from designer.relations.problem import Problem
 from solvers.programs.joint_ellipsoid import PairsOfPoints, RowsInEllipsoid, fit_in_ellipsoid
+from solvers.programs.joint_hull import HullDescent
 from solvers.solution import Solution
 
 SQUARED = f"{LOSSES['squared'][0]}, {CONTINUOUS}"
+ANY_NOISE = f"{LOSSES['squared'][0]}; the bound is for all pure centred noise around any P x"
+MOST_BUDGET = 60.0  # of pairs that a limit sees: sinh stays a float beside the others
+MOST_JOINT_DIMENSIONS = 6  # of a hull that is computed dozens of times
 FLAT = 1e-9  # of the largest deviation of noise: rows of P that vary by less are constants in that direction
 
 
@@ -80,6 +84,21 @@ class JointQuestion:
             found.append((low, high, block.budgets[where][apart]))
         left, right, budgets = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return PairsOfPoints(left, right, budgets * self.records)
+
+    def of_divergence(self) -> PairsOfPoints:
+        """The pairs with budgets in which pure noise obeys `u' S^-1 u <= d^2`: `sqrt(2) sinh(d / 2)`, of those where that is a
+        moderate number; fewer pairs only lower a bound."""
+        own = self.pairs.budgets / self.records
+        near = np.flatnonzero(own < MOST_BUDGET)
+        lengths = math.sqrt(2) * np.sinh(own[near] / 2) * self.records
+        return PairsOfPoints(self.pairs.left[near], self.pairs.right[near], lengths)
+
+    @property
+    def constants(self) -> Floats:
+        """What may be added to any row: the components of the classes but that of absence, (p, C)."""
+        label = self.problem.relation.components()
+        here, absent = label[: self.problem.relation.size][self.universe.first], label[self.problem.relation.size :]
+        return np.array([here == one for one in np.setdiff1d(here, absent)], dtype=np.float64).reshape(-1, len(here))
 
     def solved(self, pairs: PairsOfPoints, tolerance: float) -> Solution[RowsInEllipsoid]:
         """The optimum of the convex program, flat directions of it made constant."""
@@ -144,12 +163,41 @@ def design_gaussian_joint(
     return _claimed(problem, made, SQUARED, found)
 
 
+def design_k_norm_joint(
+    problem: Problem,
+    tolerance: Tolerance = 1e-5,
+    most: Annotated[int, "Above so many answers at elements (K N) the family is refused."] = MOST_JOINT_UNKNOWNS,
+) -> AdditiveMechanism:
+    """Biased answers with K-norm noise in the hull of their differences: the best that a descent finds from optima of convex
+    programs, and never above that of the family `k_norm`.
+
+    The bound is a limit for all centred pure noise that is added to any answers P x.
+    """
+    asked = JointQuestion(problem, "k_norm_joint", most)
+    if (dimension := dimension_of(problem)) > MOST_JOINT_DIMENSIONS:
+        raise DesignFailed(
+            f"k_norm_joint: the hull has {dimension} dimensions, more than {MOST_JOINT_DIMENSIONS}; use k_norm or laplace_joint."
+        )
+    limit = asked.solved(asked.of_divergence(), tolerance)
+    queries = len(asked.targets)
+    starts = [limit, *(asked.solved(asked.pairs.times(size**-0.5), tolerance) for size in (2.0, queries + 1.0))]
+    found = HullDescent(asked.targets, asked.pairs, asked.constants).least(one.point.rows for one in starts)
+    candidates = [asked.spread(asked.without_flat(found.rows, found.covariance)), problem.workload.dense()]
+    made = min((asked.frozen(rows, design_k_norm) for rows in candidates), key=partial(loss_with_bias, problem))
+    return _claimed(problem, made, ANY_NOISE, limit)
+
+
 def _work(sizes: Sizes) -> float:
     """Seconds, from 50 and 755 elements of three queries; refused at once where no number of records is known."""
     unknowns = sizes.queries * sizes.elements
     if sizes.problem.records is None or unknowns > MOST_JOINT_UNKNOWNS or sizes.pairs > MOST_HULL_PAIRS:
         return 0.0
     return 5e-4 * unknowns * sizes.queries / 2
+
+
+def _hull_work(sizes: Sizes) -> float:
+    """Three programs and some hulls."""
+    return 0.0 if (one := _work(sizes)) == 0 else 5 * one + 10 * hull_work(sizes.dimension, sizes.pairs)
 
 
 GAUSSIAN_JOINT = Family(
@@ -160,4 +208,15 @@ GAUSSIAN_JOINT = Family(
     program="designer.programs:gaussian_joint",
     biased=True,
     work=_work,
+)
+K_NORM_JOINT = Family(
+    "k_norm_joint",
+    "biased K-norm noise for a known number of records",
+    "pure",
+    design_k_norm_joint,
+    search="Rows and hull are found by a descent, from optima of the program of `gaussian_joint` with other budgets.",
+    biased=True,
+    fractions=True,
+    work=_hull_work,
+    anytime=True,
 )
