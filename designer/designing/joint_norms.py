@@ -1,8 +1,8 @@
 """Biased answers P x with the noise of least loss for them, chosen together for a known number of records n.
 
 With Gaussian noise a convex program, solved to its optimum (docs/theory/biased.md, section 6). With K-norm noise a search from
-the optima of such programs, beside a limit for every centred pure noise added to any P x. What is found is P alone: its noise is
-that of the family `gaussian` or `k_norm` for P, frozen and certified as theirs.
+the optima of such programs, beside a limit for every centred pure noise added to any P x. What is found is P alone: its noise
+is that of the family `gaussian` or `k_norm` for P, frozen and certified as theirs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 
@@ -30,14 +30,15 @@ from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.workload import Workload
 from designer.relations.problem import Problem
 from solvers.programs.joint_ellipsoid import PairsOfPoints, RowsInEllipsoid, fit_in_ellipsoid
-from solvers.programs.joint_hull import HullDescent
+from solvers.programs.joint_hull import MOST_MOVED, HullDescent
 from solvers.solution import Solution
+from solvers.work import finishing
 
 SQUARED = f"{LOSSES['squared'][0]}, {CONTINUOUS}"
 ANY_NOISE = f"{LOSSES['squared'][0]}; the bound is for all pure centred noise around any P x"
 MOST_BUDGET = 60.0  # of pairs that a limit sees: sinh stays a float beside the others
 MOST_JOINT_DIMENSIONS = 6  # of a hull that is computed dozens of times
-FLAT = 1e-9  # of the largest deviation of noise: rows of P that vary by less are constants in that direction
+FLAT = 1e-7  # of the largest deviation of noise: rows of P that vary by less are constants in that direction
 
 
 class JointQuestion:
@@ -58,8 +59,9 @@ class JointQuestion:
         queries, elements = problem.workload.shape
         if queries * elements > most or problem.relation.pair_count() > MOST_HULL_PAIRS:
             raise DesignFailed(
-                f"{family}: {queries} queries of {elements} elements with {problem.relation.pair_count():,} pairs are more than "
-                f"the {most} answers or {MOST_HULL_PAIRS:,} pairs that are fitted together; merge elements, or use {unbiased}."
+                f"{family}: {queries} queries of {elements} elements with {problem.relation.pair_count():,} pairs are more "
+                f"than the {most} answers or {MOST_HULL_PAIRS:,} pairs that are fitted together; merge elements, or use "
+                f"{unbiased}."
             )
         measurable(problem)
         self.problem, self.family, self.records = problem, family, float(problem.records)
@@ -68,7 +70,9 @@ class JointQuestion:
         self.targets: Floats = self.universe.workload * self.factors
         self.pairs = self._pairs()
         if not np.abs(self.pairs.moves(self.targets)).max(initial=0.0) > 0:
-            raise DesignFailed(f"{family}: no protected change moves an answer, so nothing is to be gained by bias; use laplace.")
+            raise DesignFailed(
+                f"{family}: no protected change moves an answer, so nothing is to be gained by bias; use laplace."
+            )
 
     def _pairs(self) -> PairsOfPoints:
         """The protected pairs of classes, absence as the last point, in units in which a record counts n."""
@@ -154,8 +158,8 @@ def design_gaussian_joint(
     tolerance: Tolerance = 1e-5,
     most: Annotated[int, "Above so many answers at elements (K N) the family is refused."] = MOST_JOINT_UNKNOWNS,
 ) -> AdditiveMechanism:
-    """The biased Gaussian mechanism of least worst squared error over n records: the optimum of a convex program, and never above
-    that of the family `gaussian`."""
+    """The biased Gaussian mechanism of least worst squared error over n records: the optimum of a convex program, and never
+    above that of the family `gaussian`."""
     asked = JointQuestion(problem, "gaussian_joint", most)
     found = asked.solved(asked.pairs, tolerance)
     candidates = [asked.spread(found.point.rows), problem.workload.dense()]
@@ -176,14 +180,16 @@ def design_k_norm_joint(
     asked = JointQuestion(problem, "k_norm_joint", most)
     if (dimension := dimension_of(problem)) > MOST_JOINT_DIMENSIONS:
         raise DesignFailed(
-            f"k_norm_joint: the hull has {dimension} dimensions, more than {MOST_JOINT_DIMENSIONS}; use k_norm or laplace_joint."
+            f"k_norm_joint: the hull has {dimension} dimensions, more than {MOST_JOINT_DIMENSIONS}; use k_norm or "
+            "laplace_joint."
         )
     limit = asked.solved(asked.of_divergence(), tolerance)
-    queries = len(asked.targets)
-    starts = [limit, *(asked.solved(asked.pairs.times(size**-0.5), tolerance) for size in (2.0, queries + 1.0))]
+    sizes = (2.0, dimension + 1.0, 0.5) if asked.targets.size <= MOST_MOVED else (2.0,)
+    starts = [limit, *(asked.solved(asked.pairs.times(size**-0.5), tolerance) for size in sizes)]
     found = HullDescent(asked.targets, asked.pairs, asked.constants).least(one.point.rows for one in starts)
     candidates = [asked.spread(asked.without_flat(found.rows, found.covariance)), problem.workload.dense()]
-    made = min((asked.frozen(rows, design_k_norm) for rows in candidates), key=partial(loss_with_bias, problem))
+    with finishing():
+        made = min((asked.frozen(rows, design_k_norm) for rows in candidates), key=partial(loss_with_bias, problem))
     return _claimed(problem, made, ANY_NOISE, limit)
 
 

@@ -144,8 +144,8 @@ def bound_of(targets: Floats, pairs: PairsOfPoints, forces: Floats, prices: Floa
 
 
 def _solve(targets: Floats, pairs: PairsOfPoints) -> tuple[Floats, Floats, Floats, Floats] | None:
-    """P, S, forces and prices for these pairs alone. Unknowns: `P - Q` row by row, the upper triangle of S column by column, and
-    the largest bias."""
+    """P, S, forces and prices for these pairs alone. Unknowns: `P - Q` row by row, the upper triangle of S column by column,
+    and the largest bias."""
     (k, n), m = targets.shape, len(pairs.budgets)
     order, last = k + 1, k * n + k * (k + 1) // 2
     place = np.array([[j * (j + 1) // 2 + i if i <= j else 0 for j in range(order)] for i in range(order)])
@@ -174,5 +174,8 @@ def _solve(targets: Floats, pairs: PairsOfPoints) -> tuple[Floats, Floats, Float
     covariance[above, right] = covariance[right, above] = x[k * n + place[above, right]]
     multipliers = z.reshape(m, size)
     # The limit was divided by d on both sides of u: the corner stands for 1, not for d^2.
-    forces, prices = -multipliers[:, place[row, k]].T / np.sqrt(2.0) / pairs.budgets, multipliers[:, place[k, k]] / pairs.budgets**2
+    forces, prices = (
+        -multipliers[:, place[row, k]].T / np.sqrt(2.0) / pairs.budgets,
+        multipliers[:, place[k, k]] / pairs.budgets**2,
+    )
     return targets + x[: k * n].reshape(k, n), covariance, forces, prices
