@@ -213,6 +213,7 @@ GAUSSIAN_JOINT = Family(
     design_gaussian_joint,
     program="designer.programs:gaussian_joint",
     biased=True,
+    with_delta=False,  # the bounds are of noise that keeps a pure promise, or zCDP
     work=_work,
 )
 K_NORM_JOINT = Family(
@@ -222,6 +223,7 @@ K_NORM_JOINT = Family(
     design_k_norm_joint,
     search="Rows and hull are found by a descent, from optima of the program of `gaussian_joint` with other budgets.",
     biased=True,
+    with_delta=False,  # the bounds are of noise that keeps a pure promise, or zCDP
     fractions=True,
     work=_hull_work,
     anytime=True,
