@@ -16,6 +16,7 @@ from typing import Annotated
 import numpy as np
 
 from designer.base.arrays import Floats
+from designer.base.checks import count, positive
 from designer.base.errors import DesignFailed
 from designer.certificate.guarantee import bounded
 from designer.designing.ellipsoid import gaussian
@@ -25,7 +26,7 @@ from designer.designing.k_norm import design_k_norm, hull_work
 from designer.designing.laplace_joint import LOSSES, constant_on_components, loss_with_bias
 from designer.designing.measured import dimension_of, measurable
 from designer.designing.repair import CONTINUOUS, rounding_of
-from designer.limits import MOST_HULL_PAIRS, MOST_JOINT_UNKNOWNS
+from designer.limits import MOST_BUNDLE_COORDINATES, MOST_HULL_PAIRS, MOST_JOINT_UNKNOWNS
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.workload import Workload
 from designer.relations.problem import Problem
@@ -37,7 +38,6 @@ from solvers.work import finishing
 SQUARED = f"{LOSSES['squared'][0]}, {CONTINUOUS}"
 ANY_NOISE = f"{LOSSES['squared'][0]}; the bound is for all pure centred noise around any P x"
 MOST_BUDGET = 60.0  # of pairs that a limit sees: sinh stays a float beside the others
-MOST_JOINT_DIMENSIONS = 6  # of a hull that is computed dozens of times
 FLAT = 1e-7  # of the largest deviation of noise: rows of P that vary by less are constants in that direction
 
 
@@ -57,7 +57,7 @@ class JointQuestion:
                 f"{family}: designs bias for changes of single records and the loss 'squared' only; use {unbiased}."
             )
         queries, elements = problem.workload.shape
-        if queries * elements > most or problem.relation.pair_count() > MOST_HULL_PAIRS:
+        if queries * elements > count(most, "options.most") or problem.relation.pair_count() > MOST_HULL_PAIRS:
             raise DesignFailed(
                 f"{family}: {queries} queries of {elements} elements with {problem.relation.pair_count():,} pairs are more "
                 f"than the {most} answers or {MOST_HULL_PAIRS:,} pairs that are fitted together; merge elements, or use "
@@ -106,7 +106,10 @@ class JointQuestion:
 
     def solved(self, pairs: PairsOfPoints, tolerance: float) -> Solution[RowsInEllipsoid]:
         """The optimum of the convex program, flat directions of it made constant."""
-        found = fit_in_ellipsoid(self.targets, pairs, tolerance)
+        try:
+            found = fit_in_ellipsoid(self.targets, pairs, positive(tolerance, "options.tolerance"))
+        except ImportError as missing:
+            raise DesignFailed(f"{self.family}: needs the convex solver clarabel ({missing}); install clarabel.") from None
         if not found.status.usable:
             raise DesignFailed(f"{self.family}: {found.status.value}")
         return replace(found, point=replace(found.point, rows=self.without_flat(found.point.rows, found.point.covariance)))
@@ -155,7 +158,7 @@ def _claimed(problem: Problem, made: AdditiveMechanism, words: str, found: Solut
 
 def design_gaussian_joint(
     problem: Problem,
-    tolerance: Tolerance = 1e-5,
+    tolerance: Tolerance = 5e-7,
     most: Annotated[int, "Above so many answers at elements (K N) the family is refused."] = MOST_JOINT_UNKNOWNS,
 ) -> AdditiveMechanism:
     """The biased Gaussian mechanism of least worst squared error over n records: the optimum of a convex program, and never
@@ -178,9 +181,9 @@ def design_k_norm_joint(
     The bound is a limit for all centred pure noise that is added to any answers P x.
     """
     asked = JointQuestion(problem, "k_norm_joint", most)
-    if (dimension := dimension_of(problem)) > MOST_JOINT_DIMENSIONS:
+    if (dimension := dimension_of(problem)) > MOST_BUNDLE_COORDINATES:
         raise DesignFailed(
-            f"k_norm_joint: the hull has {dimension} dimensions, more than {MOST_JOINT_DIMENSIONS}; use k_norm or "
+            f"k_norm_joint: the hull has {dimension} dimensions, more than {MOST_BUNDLE_COORDINATES}; use k_norm or "
             "laplace_joint."
         )
     limit = asked.solved(asked.of_divergence(), tolerance)

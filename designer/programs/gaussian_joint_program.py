@@ -60,12 +60,12 @@ class GaussianJointProgram(MechanismProgram):
     @cached_property
     def variances(self) -> Any:
         """The diagonal of S, (K,)."""
-        return cp.diag(self.S)
+        return cp.hstack([self.S[k, k] for k in range(len(self.root))])
 
     @cached_property
     def loss(self) -> Any:
         """`n^2 e + sum_k v_k S_kk`."""
-        return self.asked.records**2 * self.e + self.question.costs @ self.variances
+        return self.asked.records**2 * self.e + cp.sum(cp.multiply(self.question.costs, self.variances))
 
     @property
     def pairs(self) -> int:

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 # A small price of all biases, not of the largest alone, leaves one best P: without it rounds do not end.
-SPREAD = 1e-5
+SPREAD = 1e-7
 ROUNDS = 40
 LEAST = 1e-14  # of the largest eigenvalue: what the others count as at least
 BROKEN = 1e-5  # what a limit may be broken by before its pair joins; the repair covers it
