@@ -19,7 +19,7 @@ from designer.programs.constraints import NOTICED, Separated
 from designer.programs.rounds import Solved
 from designer.programs.search import MechanismProgram, question_of
 from designer.relations.problem import Problem
-from solvers.programs.joint_ellipsoid import bound_of, squared_lengths, steepest_pairs
+from solvers.programs.joint_ellipsoid import bound_of, noise_alone, squared_lengths, steepest_pairs
 
 
 class GaussianJointProgram(MechanismProgram):
@@ -45,12 +45,7 @@ class GaussianJointProgram(MechanismProgram):
         self.S = cp.Variable((queries, queries), name="S", PSD=True)
         self.e = cp.Variable(nonneg=True, name="e")
         self.query, self.root = problem.workload.dense(), np.sqrt(problem.costs)
-        moves = self.asked.pairs.moves(self.asked.targets)
-        self._typical = moves @ moves.T + 1e-9 * np.trace(moves @ moves.T) * np.eye(queries)
-        self._typical *= squared_lengths(moves, self._typical).max()
-        off = self.asked.targets - (self.asked.targets.max(axis=1) + self.asked.targets.min(axis=1))[:, None] / 2
-        noise, bias = float(np.trace(self._typical)), float(np.square(off).sum(axis=0).max())
-        self._unit = np.sqrt(noise * bias / (noise + bias))  # of the root of the loss: what the best shrinkage loses
+        self._typical, self._unit = noise_alone(self.asked.targets, self.asked.pairs)
         self._places = steepest_pairs(self.asked.targets, self.asked.pairs)
 
     @property

@@ -80,7 +80,7 @@ def fit_in_ellipsoid(
     points = targets.shape[1]
     known = steepest_pairs(targets, pairs) if places is None else places
     best, bound, rounds, value = RowsInEllipsoid(targets, np.eye(len(targets)), known), 0.0, 0, np.inf
-    unit = float(np.abs(targets - targets.mean(axis=1, keepdims=True)).max()) or 1.0
+    unit = noise_alone(targets, pairs)[1]
     while rounds < ROUNDS:
         rounds += 1
         answer = _solve(targets / unit, pairs.chosen(known))
@@ -111,6 +111,17 @@ def squared_lengths(moves: Floats, covariance: Floats) -> Floats:
     values, vectors = np.linalg.eigh(covariance)
     values = np.maximum(values, LEAST * values[-1])
     return np.asarray(np.square((vectors.T @ moves) / np.sqrt(values)[:, None]).sum(axis=0))
+
+
+def noise_alone(targets: Floats, pairs: PairsOfPoints) -> tuple[Floats, float]:
+    """A covariance that is large enough for Q itself, and the root of what shrinking Q towards a constant loses with it."""
+    moves = pairs.moves(targets)
+    shape = moves @ moves.T
+    shape += 1e-9 * np.trace(shape) * np.eye(len(shape))
+    shape *= squared_lengths(moves, shape).max()
+    off = targets - (targets.max(axis=1) + targets.min(axis=1))[:, None] / 2
+    noise, bias = float(np.trace(shape)), _bias(off)
+    return shape, float(np.sqrt(noise * bias / (noise + bias)))
 
 
 def _bias(off: Floats) -> float:
