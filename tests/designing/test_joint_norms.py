@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Problem, Workload, design, load, metrics, programs
+from designer.designing.family import BEHIND
 from designer.designing.joint_norms import JointQuestion
 from examples.dx_setting import universe
 from solvers.programs.joint_ellipsoid import PairsOfPoints, bound_of, fit_in_ellipsoid, squared_lengths
@@ -157,7 +158,8 @@ def test_the_default_takes_it_and_never_bias_that_loses_more_than_unbiased_noise
     problem = small(1, notion, records)
     joint, plain = ("gaussian_joint", "gaussian") if notion == "zcdp" else ("k_norm_joint", "k_norm")
     made = design(problem)
-    assert made.loss <= min(design(problem, joint).loss, design(problem, plain).loss) * (1 + 1e-9)
+    assert made.loss <= design(problem, plain).loss * (1 + 1e-9)
+    assert made.loss <= design(problem, joint).loss * (1 + BEHIND)  # what a family must gain to be certified beside another
     assert notion == "pure" or records > 1e3 or made.mechanism.family == joint
 
 
