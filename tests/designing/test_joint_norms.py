@@ -106,6 +106,9 @@ def test_multipliers_from_anywhere_prove_no_more_than_the_optimum(seed: int) -> 
         forces, prices = rng.normal(size=(2, len(asked.pairs.budgets))), rng.exponential(size=len(asked.pairs.budgets)) ** 3
         forces *= rng.random(len(prices)) < 0.3
         assert bound_of(asked.targets, asked.pairs, forces, prices) <= least
+        z, w, two = rng.exponential(), rng.exponential(), PairsOfPoints(np.array([0]), np.array([1]), np.array([2.1]))
+        one = bound_of(np.array([[3.0, 0.0]]), two, np.array([[z]]), np.array([w]))
+        assert one == pytest.approx(9 / (2.1**2 + 4), rel=1e-12)  # whatever they are, of one pair
 
 
 def test_the_program_is_jointly_convex() -> None:
