@@ -235,6 +235,8 @@ AdditiveFamily = Literal[
     "strategy_geometric",
     "hierarchy",
     "laplace_joint",
+    "k_norm_joint",
+    "gaussian_joint",
     "gaussian",
     "diagonal_gaussian",
     "isotropic_gaussian",

@@ -93,7 +93,7 @@ class Design(Designed[Problem, M]):
     @property
     def is_biased(self) -> bool:
         """True when the design answers other queries than asked on purpose, beyond rounding to the grid."""
-        return self.mechanism.family in ("laplace_joint", "separable")
+        return self.mechanism.family in ("laplace_joint", "k_norm_joint", "gaussian_joint", "separable")
 
     @cached_property
     def efficiency(self) -> float | None:

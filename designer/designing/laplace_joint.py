@@ -22,8 +22,10 @@ from designer.base.progress import announce
 from designer.certificate.certificate import refuse_infinite
 from designer.certificate.guarantee import bounded
 from designer.certificate.norms import weighted_l1
+from designer.designing.evenness import in_units
 from designer.designing.family import Family, Sizes, Tolerance
 from designer.designing.implicit_rows import Classes, ScannedChanges, classes
+from designer.designing.laplace import mechanism, weights_of_queries
 from designer.designing.measured import Coordinates, measurable
 from designer.designing.repair import CONTINUOUS, freeze, rounding_of
 from designer.limits import MOST_JOINT_UNKNOWNS, MOST_STRATEGY_PAIRS
@@ -92,7 +94,7 @@ def design_jointly(
     tolerance: Tolerance = 1e-6,
     most: Annotated[int, "Above so many unknowns several queries are refused."] = MOST_JOINT_UNKNOWNS,
 ) -> AdditiveMechanism:
-    """The biased design of least loss.
+    """The biased design of least loss, which is never above that of the family `laplace`.
 
     objective: "loss" for that of the problem, worst bias and weights included; "squared" for DX program (6); for one query
     also "worst_case", "l1", "l2", "linf" and "high_probability", the bound `n ||p - q||_inf + ln(1 / delta) c` of DX Theorem
@@ -115,6 +117,8 @@ def design_jointly(
             f"laplace_joint: needs the convex solver clarabel ({missing}); install clarabel, or use laplace."
         ) from None
     made = frozen_fit(problem, universe.spread(fit.values), fit.scales, float(problem.records or 0))
+    if goal.own:
+        made = min(made, _unbiased(problem), key=lambda one: loss_with_bias(problem, one))
     achieved = loss_with_bias(problem, made) if goal.own else joint_objective(universe, made, goal.program)
     # The frozen rows and scales are a feasible point of DX's program itself: only floats separate its value from the bound. The
     # problem's own loss counts the noise on the grid, which is narrower than the continuous noise of the program.
@@ -140,6 +144,14 @@ def joint_goal(problem: Problem, objective: str, delta: float) -> JointGoal:
     return JointGoal(words, program, TOTAL_SQUARES, own=False)
 
 
+def _unbiased(problem: Problem) -> AdditiveMechanism:
+    """The noise of the family `laplace`, around Q itself: on the multiples of each query's step, where that is less."""
+    heard = ~measurable(problem).silent_coordinates()
+    weights = np.full(len(heard), np.inf)
+    weights[heard] = weights_of_queries(problem, heard, in_units(problem.workload.dense(), problem.relation).steps).point
+    return mechanism(problem, "laplace_joint", weights)
+
+
 def _refuse_large(universe: Classes, most: int) -> None:
     """Say what would take too long before it starts, and what takes long when it does."""
     queries, unknowns = universe.problem.workload.shape[0], universe.workload.size
@@ -163,7 +175,7 @@ def frozen_fit(
     variation, root = _variation(problem, fitted), np.sqrt(problem.costs)
     heard = (scales > 0) & (variation > NEGLIGIBLE_SPREAD * scales)
     heard &= records * variation * root > NEGLIGIBLE_SPREAD * (scales * root).max()
-    fitted = np.where(heard[:, None], fitted, _constant_on_components(fitted, problem.relation))
+    fitted = np.where(heard[:, None], fitted, constant_on_components(fitted, problem.relation))
     scales = np.where(heard, scales, 0.0)
     weights = np.where(heard, 1 / np.where(heard, scales, 1.0), np.inf)
     return freeze(problem, family, Coordinates(fitted, None, heard), scales, lambda _: weighted_l1(weights), "exponential")
@@ -171,11 +183,11 @@ def frozen_fit(
 
 def _variation(problem: Problem, rows: Floats) -> Floats:
     """How far the protected changes, which lie within components, may move each row at most."""
-    off = rows - _constant_on_components(rows, problem.relation)
+    off = rows - constant_on_components(rows, problem.relation)
     return np.asarray(np.abs(off).max(axis=1))
 
 
-def _constant_on_components(rest: Floats, relation: Relation) -> Floats:
+def constant_on_components(rest: Floats, relation: Relation) -> Floats:
     """Each row made constant on every connected component, and 0 on that of the origin."""
     label = relation.components()
     first = np.unique(label, return_index=True)[1]

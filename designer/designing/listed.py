@@ -9,6 +9,7 @@ from designer.designing.ellipsoid import DIAGONAL_GAUSSIAN, ELLIPSOID, GAUSSIAN,
 from designer.designing.family import Family
 from designer.designing.group_privacy import GROUP_BOX, GROUP_GAUSSIAN, GROUP_L2_BALL, GROUP_LAPLACE
 from designer.designing.hierarchy import HIERARCHY
+from designer.designing.joint_norms import GAUSSIAN_JOINT, K_NORM_JOINT
 from designer.designing.k_norm import BOX, BUNDLES, CAPPED_L1, K_NORM
 from designer.designing.laplace import LAPLACE, PROJECTED_LAPLACE, STRATEGY_1, STRATEGY_2, STRATEGY_3, UNIFORM_BUDGET
 from designer.designing.laplace_joint import LAPLACE_JOINT
@@ -26,7 +27,7 @@ LATTICE = (
 FAMILIES: tuple[Family, ...] = (
     *(LAPLACE, HIERARCHY, PROJECTED_LAPLACE, K_NORM, ELLIPSOID, BOX, CAPPED_L1, BUNDLES),
     *(GAUSSIAN, DIAGONAL_GAUSSIAN),  # before what may use up the time, where a notion is served by both kinds
-    *(STRATEGY_GEOMETRIC, STRATEGY_LAPLACE, STRATEGY_GAUSSIAN, LAPLACE_JOINT),
+    *(STRATEGY_GEOMETRIC, STRATEGY_LAPLACE, STRATEGY_GAUSSIAN, LAPLACE_JOINT, K_NORM_JOINT, GAUSSIAN_JOINT),
     *at_addresses(LATTICE),
     STAIRCASE,
     *(ISOTROPIC_GAUSSIAN, L2_BALL, STRATEGY_1, STRATEGY_2, STRATEGY_3, UNIFORM_BUDGET),

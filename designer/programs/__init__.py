@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from designer.programs.channel_program import ChannelProgram as channel
     from designer.programs.ellipsoid_program import EllipsoidProgram as ellipsoid
     from designer.programs.ellipsoid_program import GaussianProgram as gaussian
+    from designer.programs.gaussian_joint_program import GaussianJointProgram as gaussian_joint
     from designer.programs.hull_program import HullProgram as hull
     from designer.programs.laplace_program import LaplaceJointProgram as laplace_joint
     from designer.programs.laplace_program import LaplaceProgram as laplace
@@ -40,6 +41,7 @@ __all__ = [
     "diagonal_gaussian",
     "ellipsoid",
     "gaussian",
+    "gaussian_joint",
     "hull",
     "k_norm",
     "laplace",
@@ -59,6 +61,7 @@ __getattr__, __dir__ = public_names(
     {
         "designer.programs.channel_program": "channel=ChannelProgram",
         "designer.programs.ellipsoid_program": "ellipsoid=EllipsoidProgram gaussian=GaussianProgram",
+        "designer.programs.gaussian_joint_program": "gaussian_joint=GaussianJointProgram",
         "designer.programs.hull_program": "hull=HullProgram",
         "designer.programs.laplace_program": "laplace=LaplaceProgram laplace_joint=LaplaceJointProgram",
         "designer.programs.marginals_program": "marginals=MarginalsProgram records=RecordsProgram",

@@ -1064,9 +1064,10 @@ class Relation:
 # ------------------------------------------------------------------------------------------------------------ 6 additive noise
 
 FAMILIES = (
-    "box bundles capped_l1 custom diagonal_gaussian ellipsoid gaussian group_box group_gaussian group_l2_ball group_laplace "
-    "hierarchy isotropic_gaussian k_norm l2_ball laplace laplace_joint projected_laplace separable strategy_1 strategy_2 "
-    "strategy_3 strategy_gaussian strategy_geometric strategy_laplace subspace_gaussian subspace_laplace uniform_budget".split()
+    "box bundles capped_l1 custom diagonal_gaussian ellipsoid gaussian gaussian_joint group_box group_gaussian group_l2_ball "
+    "group_laplace hierarchy isotropic_gaussian k_norm k_norm_joint l2_ball laplace laplace_joint projected_laplace separable "
+    "strategy_1 strategy_2 strategy_3 strategy_gaussian strategy_geometric strategy_laplace subspace_gaussian subspace_laplace "
+    "uniform_budget".split()
 )
 
 

@@ -297,9 +297,10 @@ def _until_the_limit(intermediate_result: object) -> None:
 # in the cones of every block.
 
 
-# Of each cone its kind and its size, of a power cone (always three rows) the power.
+# Of each cone its kind and its size, of a power cone (always three rows) the power, of a semidefinite one its order (its upper
+# triangle is stated column by column, what is off the diagonal times sqrt(2)).
 STEPS = 30  # of the backend, about, each of which looks at every entry
-Cone = tuple[Literal["zero", "nonnegative", "second_order", "power"], float]
+Cone = tuple[Literal["zero", "nonnegative", "second_order", "power", "semidefinite"], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,7 +334,12 @@ def solve_conic(curvature: Array, linear: Array, blocks: Sequence[ConicBlock]) -
     import clarabel
     from scipy.sparse import csc_matrix, diags_array, vstack
 
-    made = {"zero": clarabel.ZeroConeT, "nonnegative": clarabel.NonnegativeConeT, "second_order": clarabel.SecondOrderConeT}
+    made = {
+        "zero": clarabel.ZeroConeT,
+        "nonnegative": clarabel.NonnegativeConeT,
+        "second_order": clarabel.SecondOrderConeT,
+        "semidefinite": clarabel.PSDTriangleConeT,
+    }
     cones = [
         clarabel.PowerConeT(size) if kind == "power" else made[kind](int(size))
         for block in blocks

@@ -38,8 +38,8 @@ PURE = tuple(
     if f.notion == "pure" and f.name in ADDITIVE_FAMILIES and (not f.invariants_only or f.name == "projected_laplace")
     if f.name != "hierarchy"
 )
-GAUSSIAN = tuple(f.name for f in FAMILIES if f.notion == "zcdp" and not f.invariants_only)
-UNBIASED = tuple(f for f in PURE if f != "laplace_joint")
+GAUSSIAN = tuple(f.name for f in FAMILIES if f.notion == "zcdp" and not (f.invariants_only or f.biased))
+UNBIASED = tuple(f for f in PURE if not f.endswith("_joint"))
 # Families that measure in the span of the differences; the others put independent noise on the queries themselves.
 SPANNING = ("k_norm", "ellipsoid", "box", "l2_ball", "strategy_laplace", "projected_laplace", *GAUSSIAN)
 

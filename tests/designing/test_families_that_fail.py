@@ -170,7 +170,7 @@ def test_without_the_convex_solver_laplace_joint_names_it_and_the_others_go_on(
         design(problem, "laplace_joint")
     assert "clarabel" in design(problem).mechanism.provenance["tried"]["laplace_joint"]
     told = {row["family"]: row["note"] for row in compare(problem).rows if row["note"]}
-    assert [name for name, why in told.items() if "cannot be below" not in why] == ["laplace_joint"]
+    assert [name for name, why in told.items() if "cannot be below" not in why] == ["laplace_joint", "k_norm_joint"]
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])

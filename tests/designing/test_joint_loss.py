@@ -47,6 +47,18 @@ def test_several_queries_lose_no_more_than_unbiased_ones_nor_than_program_6(seed
     assert made.loss <= min(other.loss for other in others) * (1 + 1e-6)
 
 
+@pytest.mark.parametrize(
+    ("loss", "least"), [("squared", 4 * 1.8413471884192087), ("absolute", 4 * 0.8509181282), ("max", 1.8413471884192087)]
+)
+def test_many_counted_records_have_the_noise_on_whole_numbers_that_unbiased_counts_have(loss: str, least: float) -> None:
+    """Closed form of the geometric law, a = exp(-1): 2 a / (1 - a)^2, and 2 a / (1 - a^2) in absolute size; continuous noise
+    would have 2 and 1."""
+    problem = Problem(Workload.identity(4), metrics.uniform(4, 2.0), loss=loss, records=100.0)
+    made = design(problem, "laplace_joint")
+    assert made.loss == pytest.approx(least, rel=1e-9) and made.bias == 0.0 and made.mechanism.family == "laplace_joint"
+    assert made.optimality.lower_bound <= made.loss
+
+
 def test_few_records_are_served_better_than_by_the_sum_over_elements() -> None:
     """Program (6) counts the bias of every element; the loss is that of the worst."""
     relation = metrics.euclidean(np.random.default_rng(0).random((7, 2)))

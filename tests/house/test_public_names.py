@@ -57,7 +57,7 @@ NAMES = {
         blowfish_graph blowfish_partition chebyshev euclidean from_matrix graph great_circle hamming instance line manhattan
         maximum number_of_records partition per_element product restriction root_sum_squares scaled smooth_threshold sum_of
         taxonomy uniform""",
-    "designer.programs": "box bundles capped_l1 channel diagonal_gaussian ellipsoid gaussian hull k_norm laplace laplace_joint lattice limit marginals of preprocessing records statistical strategy",
+    "designer.programs": "box bundles capped_l1 channel diagonal_gaussian ellipsoid gaussian gaussian_joint hull k_norm laplace laplace_joint lattice limit marginals of preprocessing records statistical strategy",
     "designer.tables": """Accuracy Answer Average COUNT Condition Count CountDistinct GaussianSums Groups Hierarchy Key Measure OTHERS PartitionSelection PolicyCertificate PriorRecords PureSum
         Quantile SlowlyScaledSum StudentNoise Sum TablePlan TableRelease TransformedNoise UnitSplitting VarianceBy
         consistent_levels consistent_margins design_records hierarchy nested_codes tree variance_for""",
