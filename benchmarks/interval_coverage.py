@@ -63,6 +63,8 @@ SEED = 20_261_122
 PUBLIC = Domain.of({"sex": ["F", "M"], "age": 4})
 Margins = Callable[[float, bool], Floats]
 UNMEASURED = {
+    "k_norm_joint": "the noise of k_norm, with a bias as laplace_joint has it",
+    "gaussian_joint": "the noise of gaussian, with a bias as laplace_joint has it",
     "custom": "noise of one's own, which has the law of one of the other families or is a chain",
     "dp-designer/selection": "releases the name of a candidate, no numbers",
     "dp-designer/channel": "intervals by Bernstein's inequality, for any data, with simulated collections of their own",

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from examples.own_report import full_program, spanner_program
 from solvers.channel_lp.cone import poles
 from solvers.channel_lp.generation import Mixture, column_generation, mixture_of_poles
-from solvers.channel_lp.whole import full_program, spanner_program
 from solvers.solution import Solution
 
 Array = NDArray[np.float64]

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from designer import ReportProblem, datasets, design, metrics
 from examples.reproduction import Result, show
-from solvers.channel_lp.cone import Array, NoOptimum, least
+from solvers.channel_lp.cone import Array, NoOptimum, least, spanner
 from solvers.channel_lp.generation import ChannelLP, LossLimits, NoMixture
 from solvers.limited import Method
 
@@ -40,6 +40,17 @@ def full_program(
     program = ChannelLP.of(budgets, costs, None, limits, allowed)
     i, j = np.nonzero(np.isfinite(program.budgets) & ~np.eye(len(program.budgets), dtype=bool))
     return _optimum(program, i.astype(np.intp), j.astype(np.intp), program.budgets[i, j])
+
+
+def spanner_program(budgets: ArrayLike, costs: ArrayLike, stretch: float) -> tuple[Array, float]:
+    """The optimal table with inequalities on the greedy spanner alone, budgets divided by the stretch: it keeps all pairs.
+
+    budgets: (N, N). costs: (N, M).
+    """
+    program = ChannelLP.of(budgets, costs)
+    found = spanner(program.budgets, stretch)
+    i, j = np.concatenate([found.left, found.right]), np.concatenate([found.right, found.left])
+    return _optimum(program, i, j, np.concatenate([found.budgets, found.budgets]) / stretch)
 
 
 def _optimum(program: ChannelLP, i: Any, j: Any, budgets: Array) -> tuple[Array, float]:

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.own_report import STRETCH, Array, exponential, grid, planar, remapped, tight, truncated
 from benchmarks.peers.table import PeerTable, Row, measured
 from designer import ReportProblem, design, metrics
-from solvers.channel_lp.whole import spanner_program
+from examples.own_report import spanner_program
 
 SIDE = 5
 LITERATURE = (

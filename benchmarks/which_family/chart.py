@@ -38,7 +38,7 @@ PURE = Branch(
     (
         Advice(
             "The number of records is public and small, and so is the budget",
-            ("laplace_joint",),
+            ("k_norm_joint",),
             ("few records",),
             "Its answers are biased on purpose, and the loss counts the bias at its worst. Give `records=`.",
         ),

@@ -19,6 +19,7 @@ from designer.programs.constraints import NOTICED, Separated
 from designer.programs.rounds import Solved
 from designer.programs.search import MechanismProgram, question_of
 from designer.relations.problem import Problem
+from solvers.lattices.kernel import pseudo_inverse
 from solvers.programs.joint_ellipsoid import bound_of, noise_alone, squared_lengths, steepest_pairs
 
 
@@ -139,7 +140,7 @@ class GaussianJointProgram(MechanismProgram):
 
         def build(near: Problem) -> AdditiveMechanism:
             coordinates = heard_set(near, self.title)[0]
-            back = np.linalg.pinv(coordinates.answers(near))
+            back = pseudo_inverse(coordinates.answers(near))
             measured = back @ covariance @ back.T
             refuse_flat(measured, self.title)
             return shaped(near, "gaussian", coordinates, measured, "gaussian", None)

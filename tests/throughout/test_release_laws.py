@@ -148,20 +148,19 @@ def second_moments(answers: np.ndarray, variances: np.ndarray) -> Callable[[floa
 
 
 ADDITIVE = [family for family in FAMILIES if family.name in ADDITIVE_FAMILIES]
-SMALL = {"k_norm": 8, "bundles": 8, "laplace_joint": 8, "strategy_laplace": 6}
+SMALL = {"k_norm": 8, "bundles": 8, "laplace_joint": 8, "k_norm_joint": 5, "gaussian_joint": 8, "strategy_laplace": 6}
 LOSING = {"projected_laplace", "strategy_laplace"}  # noise that answers do not give back
 
 
 @pytest.mark.parametrize("family", ADDITIVE, ids=lambda family: family.name)
 def test_additive_noise(family: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     size = SMALL.get(family.name, 50)
-    if family.name == "laplace_joint":
+    biased = family.name.endswith("_joint")
+    if biased:
         relation: Any = metrics.uniform(size, 1.0)
     else:
         relation = invariants.total(size).protect(1.0, 1) if family.invariants_only else metrics.add_remove(size, 1.0)
-    problem = Problem(
-        Workload.identity(size), relation, notion=family.notion, records=1 if family.name == "laplace_joint" else None
-    )
+    problem = Problem(Workload.identity(size), relation, notion=family.notion, records=1 if biased else None)
     made = design(problem, family.name, **shallow(family.name)).mechanism
     in_batches(made.noise.sampler, monkeypatch)
     heard = ~made.norm.silent
