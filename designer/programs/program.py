@@ -357,7 +357,8 @@ class Program(Stated):
             broken = [violation > own.allowed for own, violation in zip(self._own, off, strict=True)]
             if not any(broken):
                 return made, solved
-            margins = [m + 2 * v * b for m, v, b in zip(margins, off, broken, strict=True)]
+            further = 2 * 4.0**attempt  # a solver's own error is as large as what is broken, and has either sign
+            margins = [m + further * v * b for m, v, b in zip(margins, off, broken, strict=True)]
         found = self._contradiction()
         raise DesignFailed(f"{self.title}: {found or self._still_broken(off, name)}")
 
