@@ -148,12 +148,15 @@ def checked_folder(path: Path, *, inputs: Sequence[Path] = (), replace: bool = F
     try:
         target = path.resolve()
         parent = target.parent.is_dir()
-        held = sorted(entry.name for entry in os.scandir(target)) if target.is_dir() else None
+        mode = None
+        with suppress(FileNotFoundError):  # asked once: another writer may make it at any moment
+            mode = target.lstat().st_mode
+        held = sorted(entry.name for entry in os.scandir(target)) if mode is not None and stat.S_ISDIR(mode) else None
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidProblem(f"path: {_name(path)} names no folder ({system_words(error)}); name another.") from None
     if not parent or target == target.parent:
         raise InvalidProblem(f"path: {_name(path.parent)} is not a folder; create it first.")
-    if held is None and (target.exists() or target.is_symlink()):
+    if held is None and mode is not None:
         raise InvalidProblem(f"path: {_name(path)} is a file; name a folder, or one that is not there yet.")
     for read in inputs:
         if target in (read.resolve(), *read.resolve().parents):
