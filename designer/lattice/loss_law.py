@@ -109,29 +109,30 @@ class _Lengths(NamedTuple):
     rows: int
 
 
-def _lengths(law: LatticeLaw) -> _Lengths:
-    norm = law.norm
+def _lengths(law: LatticeLaw, budget: Fraction) -> _Lengths:
+    norm, rows = law.norm, len(np.atleast_2d(law.norm.factor))
     if isinstance(norm, Gauge):
         facets = norm.body.facets
         common = math.lcm(*(int(d) for d in facets.denominators))
-        rows = (facets.numerators * (common // facets.denominators)[:, None]).astype(np.float64)
-        unit = 1 / (common * Fraction(norm.scale))
-        return _Lengths(lambda z: np.abs(rows @ z).max(axis=0), unit, True, len(rows))
+        if budget * common * Fraction(norm.scale) >= MOST_LOSSES:  # units far below the losses
+            return _Lengths(lambda z: np.asarray(norm(z.T)), Fraction(1), False, rows)
+        faces = (facets.numerators * (common // facets.denominators)[:, None]).astype(np.float64)
+        return _Lengths(lambda z: np.abs(faces @ z).max(axis=0), 1 / (common * Fraction(norm.scale)), True, rows)
     if norm.order == "l1" and law.equal_weights:
-        return _Lengths(lambda z: np.abs(z).sum(axis=0), Fraction(float(norm.map[0])), True, norm.dimension)
-    return _Lengths(lambda z: np.asarray(norm(z.T)), Fraction(1), False, norm.dimension)
+        return _Lengths(lambda z: np.abs(z).sum(axis=0), Fraction(float(norm.map[0])), True, rows)
+    return _Lengths(lambda z: np.asarray(norm(z.T)), Fraction(1), False, rows)
 
 
 def _summed(law: LatticeLaw, relation: InvariantChanges) -> Tradeoff | None:
     """Summed over the lattice for every change that is listed, up to signs and to what permutes the cells of a table."""
     if not relation.listed or len(relation.changes) > MOST_LISTED:
         return None
-    measure, changes = _lengths(law), _representatives(law, relation)
+    budget = relation.largest_exact_budget()
+    measure, changes = _lengths(law, budget), _representatives(law, relation)
     box = _affordable(law, measure.rows * (2 * len(changes) + 1))
     if box is None:
         return None
     steps = changes[:, law.columns].astype(np.float64)[:, :, None]
-    budget = relation.largest_exact_budget()
     rung, scale = measure.unit if measure.whole else budget / RUNGS, float(measure.unit)
     if budget / rung >= MOST_LOSSES:
         return None

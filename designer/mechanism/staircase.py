@@ -275,4 +275,8 @@ def _loss_law(made: StaircaseMechanism, budget: Fraction) -> tuple[Tradeoff, ...
     whole = np.rint(moves[:, made._heard] / made.grid.steps[made._heard]).astype(np.int64)
     upward = np.where(np.take_along_axis(whole, (whole != 0).argmax(axis=1)[:, None], axis=1) < 0, -whole, whole)
     within = [Difference(tuple(row), budget, 0, 0) for row in np.unique(upward, axis=0).tolist()]
-    return (ResponseMixture.above(made.noise.unit, made._drawn.chances_of_losses(within).tolist()),)
+    try:
+        chances = made._drawn.chances_of_losses(within)
+    except InvalidProblem:  # one that follows from others leads beyond every table
+        return ()
+    return () if chances is None else (ResponseMixture.above(made.noise.unit, chances.tolist()),)

@@ -39,6 +39,7 @@ from solvers.limits import MOST_TABLE_PLACES
 
 MOST_PAIRS = 200_000  # whose exact budgets take a second
 LEFT_OUT = 1e-9  # of the mass, in laws of the privacy loss
+MOST_SUMMED = 20_000_000  # places of a table times differences: half a second
 
 
 @dataclass(frozen=True)
@@ -343,11 +344,14 @@ class DrawnPeaks(DrawnNoise):
         led = rows @ np.array(self.noise.basis, dtype=np.float64).T / 2
         return self.sampler.law.margins(led, beyond)
 
-    def chances_of_losses(self, moved: Sequence[Difference]) -> Floats:
+    def chances_of_losses(self, moved: Sequence[Difference]) -> Floats | None:
         """Bounds, (J,), of the probability that a shift by any of these differences changes h by j units or more, j from 1 on;
-        what the table leaves counts as the largest change."""
-        law, costs = self.sampler.law, self.costs(moved)
+        what the table leaves counts as the largest change. None where they are more than are summed."""
+        law = self.sampler.law
         k = law.enough(LEFT_OUT)
+        if len(moved) * law.walks.shells.volume(k) > MOST_SUMMED:
+            return None
+        costs = self.costs(moved)
         heights, points = law.table(k), law.walks.shells.points(k)
         masses = np.exp(-float(self.noise.unit) * heights)
         led = 2 * np.array(coordinates([u.steps for u in moved], self.noise.basis), dtype=np.int64)

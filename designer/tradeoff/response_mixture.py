@@ -6,7 +6,7 @@ Oh and Viswanath 2015). Larger sizes tell more, so a law of sizes that is moved 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -73,7 +73,7 @@ class ResponseMixture(Tradeoff):
     @classmethod
     def above(cls, unit: Fraction, reached: Sequence[float]) -> Tradeoff:
         """The bound for a loss of size `j unit` or more, j = 1, 2, ..., with at most the probability `reached[j - 1]`."""
-        parts = [min(FINE, -int(-Fraction(chance) * FINE // 1)) for chance in reached]
+        parts = [-int(-Fraction(min(1.0, chance)) * FINE // 1) for chance in reached]
         rising = list(accumulate(reversed(parts), max))[::-1]
         ends = [FINE, *rising, 0]
         return cls(unit, tuple(Fraction(ends[j] - ends[j + 1], FINE) for j in range(len(ends) - 1)))
@@ -200,10 +200,3 @@ class ResponseMixture(Tradeoff):
         if not ends or top < rational_ball(a) or top > rational_ball(b):
             return bool(ends)
         return bool(left + slope * (top - rational_ball(a)) <= rational_ball(rho) * top * (1 + top))
-
-
-def largest_of(unit: Fraction, laws: Iterable[Sequence[float]]) -> Tradeoff:
-    """The mixture that bounds several, each given as by `ResponseMixture.above`: the largest probability of each size."""
-    rows = [list(law) for law in laws]
-    size = max(map(len, rows))
-    return ResponseMixture.above(unit, [max(row[j] if j < len(row) else 0.0 for row in rows) for j in range(size)])

@@ -163,6 +163,23 @@ def test_of_many_writers_at_once_one_writes_and_all_others_are_told(tmp_path: Pa
     assert len(set(held(tmp_path / "t").values())) == 1 and os.listdir(tmp_path) == ["t"]
 
 
+def test_a_folder_that_appears_while_one_is_asked_for_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Path.is_dir
+
+    def appearing(self: Path) -> bool:
+        there = asked(self)
+        if self == tmp_path / "t" and not there:
+            self.mkdir()
+            (self / "a.csv").write_bytes(b"1")
+        return there
+
+    monkeypatch.setattr(Path, "is_dir", appearing)
+    try:
+        write_folder(tmp_path / "t", lambda folder: iter([("a.csv", b"2")]))
+    except InvalidProblem as refusal:
+        assert "is a file" not in str(refusal) and "exists" in str(refusal)
+
+
 SLOW = """
 import sys, time
 from pathlib import Path
