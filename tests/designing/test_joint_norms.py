@@ -124,28 +124,40 @@ def test_the_program_is_jointly_convex() -> None:
         assert squared_lengths(asked.pairs.moves(rows), noise).max() <= 1 + 1e-9
 
 
-# queries, records, the loss of BEYOND's search (within 1 %; one case within 1.5 %), the limit
+# queries, records, the loss that a longer search found, the limit
 TABLE = [
-    (2, 10, 1.2142, 1.0963, 1.01),
-    (3, 10, 1.4467, 1.2401, 1.01),
-    (2, 3, 0.67722, 0.63437, 1.01),
-    (3, 1, 0.17190, 0.14962, 1.01),
-    (3, 3, 0.76970, 0.69124, 1.015),
-    (3, 100, 1.5920, 1.3479, 1.01),
-    (5, 1, 0.27372, 0.21991, 1.01),
-    (5, 3, 1.2568, 1.0448, 1.01),
-    (5, 10, 2.4085, 1.9088, 1.01),
-    (5, 100, 2.6658, 2.0810, 1.01),
+    (2, 10, 1.2142, 1.0963),
+    (3, 10, 1.4467, 1.2401),
+    (2, 3, 0.67722, 0.63437),
+    (3, 1, 0.17190, 0.14962),
+    (3, 3, 0.76970, 0.69124),
+    (3, 100, 1.5920, 1.3479),
+    (5, 1, 0.27372, 0.21991),
+    (5, 3, 1.2568, 1.0448),
+    (5, 10, 2.4085, 1.9088),
+    (5, 100, 2.6658, 2.0810),
 ]
 
 
-@pytest.mark.parametrize(("queries", "records", "known", "limit", "near"), TABLE)
-def test_joint_k_norm_noise_reaches_what_a_longer_search_found(
-    queries: int, records: float, known: float, limit: float, near: float
+MISSED = pytest.mark.xfail(strict=True, reason="0.78052 where 0.76970 is known: 1.4 % above it")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("queries", "records", "known"),
+    [pytest.param(*row[:3], marks=[MISSED] if row[:2] == (3, 3) else []) for row in TABLE],
+)
+def test_joint_k_norm_noise_is_within_a_hundredth_of_a_longer_search(queries: int, records: float, known: float) -> None:
+    assert design(synthetic(queries, records), "k_norm_joint").loss <= 1.01 * known
+
+
+@pytest.mark.parametrize(("queries", "records", "known", "limit"), TABLE)
+def test_joint_k_norm_noise_lies_between_its_limit_and_unbiased_noise(
+    queries: int, records: float, known: float, limit: float
 ) -> None:
     problem = synthetic(queries, records)
     made = design(problem, "k_norm_joint")
-    assert limit * (1 - 2e-4) < made.optimality.lower_bound < limit * (1 + 2e-4) < made.loss <= near * known
+    assert limit * (1 - 2e-4) < made.optimality.lower_bound < limit * (1 + 2e-4) < made.loss <= 1.02 * known
     assert made.loss <= design(problem, "k_norm").loss and made.privacy.holds
     assert (
         made.optimality.value
