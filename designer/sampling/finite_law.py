@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.arrays import Floats
+from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign
 from designer.base.errors import InvalidProblem
 from designer.limits import MOST_TRUNCATED
@@ -109,8 +109,7 @@ class TruncatedGeometric:
             )
         assign(self, reach=reach)
         with working_precision(PRECISION):
-            masses = np.array([float(mass) for mass in self._masses()])
-        masses.setflags(write=False)
+            masses = frozen(np.array([float(mass) for mass in self._masses()]))
         assign(self, masses=masses, _law=FiniteLaw(lambda: [*(half := self._masses())[:0:-1], *half]))
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
