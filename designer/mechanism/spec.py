@@ -267,7 +267,10 @@ class GridComposition(CompositionOfCounts[G]):
 
 
 class AdditiveComposition(GridComposition[AdditiveMechanism]):
-    """The same; under a delta by the length that a budget allows."""
+    """The same; under a delta by the length that a budget allows, and of normal noise on a fine grid nearly as without one."""
+
+    def of_budget(self, made: AdditiveMechanism, budget: Fraction) -> Cost:
+        return cost_of_falloff(made, made.falloff, budget, _fineness(made))
 
     def shapes_of_all(self, made: AdditiveMechanism, budget: Fraction) -> tuple[Tradeoff, ...]:
         return _common_shapes(made, budget)
@@ -323,6 +326,19 @@ def _common_shapes(made: AdditiveMechanism, budget: Fraction) -> tuple[Tradeoff,
     if not 1 <= len(longest) <= MOST_SHAPES or not all(_within_moves(kind, longest) for kind in kinds):
         return ()
     return tuple(discrete_laplace(rate * steps, steps) for rate, steps in longest)
+
+
+@lru_cache(maxsize=64)
+def _fineness(made: AdditiveMechanism) -> tuple[float, int] | None:
+    """A bound on the largest eigenvalue of the inverse covariance of the noise, in steps of the grid, and how many coordinates
+    have noise; None where the law is not known by a matrix."""
+    norm = made.norm
+    if made.falloff != "gaussian" or type(norm) is not Norm or norm.order != "l2":
+        return None
+    heard = ~norm.silent
+    entries = np.abs(norm.map[..., heard]) * made.grid.steps[heard]
+    whole = entries.max(initial=0.0) ** 2 if entries.ndim == 1 else entries.sum(axis=0).max() * entries.sum(axis=1).max()
+    return float(whole) * (1 + entries.size * 2.0**-50), int(heard.sum())
 
 
 def _within_moves(moves: Sequence[tuple[Fraction, int]], others: Sequence[tuple[Fraction, int]]) -> bool:
