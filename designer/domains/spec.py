@@ -132,7 +132,7 @@ class DomainComposition(Composition[DomainMechanism[Any, Any]]):
         return domain
 
     def of_budget(self, made: DomainMechanism[Any, Any], budget: Fraction) -> Cost:
-        return cost_of_falloff(made, made.law, budget, _fineness(made))
+        return cost_of_falloff(made, made.law, budget, _product_fineness(made))
 
     def noise_of_laplace(self, made: DomainMechanism[Any, Any]) -> Iterable[tuple[Fraction, int | None]]:
         """A record moves no coordinate of a product by more than the product of the largest entries, or twice that."""
@@ -144,7 +144,7 @@ class DomainComposition(Composition[DomainMechanism[Any, Any]]):
             yield Fraction(block.strength), each * math.prod(entries)
 
 
-def _fineness(made: DomainMechanism[Any, Any]) -> tuple[float, int] | None:
+def _product_fineness(made: DomainMechanism[Any, Any]) -> tuple[float, int] | None:
     """The largest strength of what protected changes move, and how many numbers that are; None of noise that is not independent
     in whole numbers."""
     if not isinstance(made, StructuredMechanism) or made.noise != "gaussian":

@@ -13,6 +13,7 @@ from designer.accounts import composed, expense_of, spent
 from designer.domains.products_plan import design_structured
 from designer.domains.spec import DomainComposition
 from designer.mechanism.composition import cost_of_falloff, near_normal
+from designer.mechanism.spec import _fineness
 from designer.problem.domain import Domain
 from designer.tradeoff.costs import TotalCost, cost_of_tradeoff
 from designer.tradeoff.functions import EpsilonDelta, Gaussian
@@ -66,6 +67,14 @@ def test_forty_releases_cost_what_normal_noise_does_from_their_expenses_too() ->
     assert whole.epsilon(1e-6, records=2) == pytest.approx(gdp_epsilon(10**0.5, 1e-6), rel=1e-9)
     # Below the chances to tell all nothing but zCDP is left.
     assert whole.epsilon(1e-27) == zcdp_epsilon(1.25, 1e-27)
+
+
+def test_the_fineness_of_a_grid_is_that_of_its_worst_direction() -> None:
+    asked = Workload([[1.0, 1, 0, 0], [1, 1, 1, 0], [1, 0, 1, 0], [0, 0, 1, 1]])
+    mechanism = design(Problem(asked, metrics.uniform(4, 1.0), notion="zcdp"), "gaussian").mechanism
+    told, size = _fineness(mechanism) or (0.0, 0)
+    moved = mechanism.norm.factor * mechanism.grid.steps[~mechanism.norm.silent]
+    assert size == moved.shape[1] > 1 and told >= np.linalg.eigvalsh(moved.T @ moved).max() > told / size**2
 
 
 def test_chances_that_are_not_small_multiply_as_before() -> None:
