@@ -53,7 +53,7 @@ from designer.accounts.dataset_state import (
     standings_of,
     summed,
 )
-from designer.accounts.store import WAIT, Rows, Store, place_of, require_content
+from designer.accounts.store import WAIT, EntryStore, Rows, Store, is_address, place_of, require_content
 from designer.accounts.totals import Total
 from designer.base.arrays import Immutable
 from designer.base.checks import positive, shown
@@ -100,8 +100,16 @@ class Signer(Protocol):
         """The signature of a message, as a text."""
 
 
+def _store_of(path: str | Path, wait: float) -> EntryStore:
+    if not is_address(path):
+        return Store(place_of(path), wait)
+    from designer.accounts.postgres import PostgresStore
+
+    return PostgresStore(str(path), wait)
+
+
 class Ledger:
-    """The ledger of a file that is there; `Ledger.create` makes one.
+    """The ledger of a file that is there, or of a table at `postgresql://...`; `Ledger.create` makes one.
 
     who: the name that entries are made in; by default the login name. wait: seconds to wait for other processes that write.
     signer: signs every entry that is made here; needed to write where the first entry is signed. Raises `InvalidProblem` where
@@ -115,15 +123,11 @@ class Ledger:
     def __init__(self, path: str | Path, *, who: str | None = None, wait: float = WAIT, signer: Signer | None = None) -> None:
         self.who = login_name() if who is None else stated_text(who, "who")
         self.signer = signer
-        self.store = Store(place_of(path), positive(wait, "wait"))
+        self.store = _store_of(path, positive(wait, "wait"))
         self._known: tuple[Entry, ...] = ()
         self._seen: _Seen | None = None
         self._altered: str | None = None
-        if not self.store.path.exists():
-            raise InvalidProblem(
-                f"ledger: {shown(str(self.store.path))} is not there; name a ledger that is, or make one (create).",
-                value=self.store.path,
-            )
+        self.store.require_there()
         with self.store.rows() as rows:
             self.id = require_opened(rows.entry(1))
             self._read(rows)
@@ -141,7 +145,13 @@ class Ledger:
         """Make the ledger of a new file; where one is there, `InvalidProblem`, or that one if `exist_ok`."""
         name = login_name() if who is None else stated_text(who, "who")
         identifier = os.urandom(16).hex()
-        Store.create(path, lambda: _chained(None, [entry_opened(identifier)], name, signer), positive(wait, "wait"), exist_ok)
+        first, limit = lambda: _chained(None, [entry_opened(identifier)], name, signer), positive(wait, "wait")
+        if is_address(path):
+            from designer.accounts.postgres import PostgresStore
+
+            PostgresStore.create(str(path), first, limit, exist_ok)
+        else:
+            Store.create(path, first, limit, exist_ok)
         return cls(path, who=who, wait=wait, signer=signer)
 
     def entries(self, *, anew: bool = False) -> tuple[Entry, ...]:
