@@ -147,7 +147,8 @@ def _names_itself(entry: Entry) -> bool:
 #
 # `opened` begins a file; `stated` names a data set, its total and what may be published of it without protection; `raised`
 # states them anew; `reserved` is the expense of one release before its data are touched; `released` the hash of what came
-# out, before anybody sees it; `abandoned` that nothing did. `summed` is what all data sets stand at, written at intervals.
+# out, before anybody sees it; `abandoned` that nothing did. `keys`, `lost` and `approved` say who may sign (`signers.py`).
+# `summed` is what all data sets stand at, and the rule of keys, written at intervals.
 
 
 FORMAT = "dp-designer/ledger"
@@ -160,7 +161,10 @@ KINDS = {
     "reserved": {"dataset", "expense", "guarantee", "rows"},
     "released": {"dataset", "reservation", "output"},
     "abandoned": {"dataset", "reservation"},
-    "summed": {"standings"},
+    "keys": {"keys", "signatures"},
+    "lost": {"keys", "signatures", "reason"},
+    "approved": {"entry"},
+    "summed": {"standings", "signing"},
 }
 OPTIONAL = {"reserved": {"period", "replaces"}}  # keys that an entry of a kind may have, too
 
