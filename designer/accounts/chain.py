@@ -333,56 +333,12 @@ def require_opened(first: Entry) -> str:
 UNPRINTABLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 # Alphabets with letters that look like those of another of them; a word is written in one.
 ALPHABETS = frozenset({"LATIN", "GREEK", "COPTIC", "CYRILLIC", "ARMENIAN", "CHEROKEE", "LISU", "GEORGIAN", "DESERET", "OSAGE"})
-# What other alphabets have that looks like a letter of this one; dashes and quotes.
-ALIKE = {
-    "A": "АΑ",
-    "B": "ВΒ",
-    "E": "ЕΕЁ",
-    "G": "Ԍ",
-    "H": "НΗ",
-    "I": "ІΙӀЇ",
-    "J": "Ј",
-    "K": "КΚ",
-    "L": "Լ",
-    "M": "МΜ",
-    "N": "Ν",
-    "O": "ОΟՕ",
-    "P": "РΡ",
-    "Q": "Ԛ",
-    "S": "Ѕ",
-    "T": "ТΤ",
-    "W": "Ԝ",
-    "X": "ХΧ",
-    "Y": "УҮΥ",
-    "Z": "Ζ",
-    "a": "аαɑ",
-    "b": "вβь",
-    "c": "сϲ",
-    "d": "ԁ",
-    "e": "еεё",
-    "g": "ցɡ",
-    "h": "һհ",
-    "i": "іιїı",
-    "j": "јϳ",
-    "k": "кκ",
-    "l": "ӏ",
-    "m": "м",
-    "n": "νηո",
-    "o": "оοօ",
-    "p": "рρ",
-    "q": "ԛ",
-    "r": "г",
-    "s": "ѕ",
-    "t": "тτ",
-    "u": "ս",
-    "w": "ԝω",
-    "x": "хχ",
-    "y": "уүγυ",
-    "-": "‐‑‒–—―−",
-    "'": "’‘ʼ´",
-    "/": "∕⁄",
-}
-_LOOK = str.maketrans({other: letter for letter, others in ALIKE.items() for other in others})
+# A letter, and what other alphabets have that looks like it; dashes and quotes.
+ALIKE = (
+    "AАΑ BВΒ EЕΕЁ GԌ HНΗ IІΙӀЇ JЈ KКΚ LԼ MМΜ NΝ OОΟՕ PРΡ QԚ SЅ TТΤ WԜ XХΧ YУҮΥ ZΖ aаαɑ bвβь cсϲ dԁ eеεё gցɡ hһհ iіιїı "
+    "jјϳ kкκ lӏ mм nνηո oоοօ pрρ qԛ rг sѕ tтτ uս wԝω xхχ yуүγυ -‐‑‒–—―− '’‘ʼ´ /∕⁄"
+)
+_LOOK = str.maketrans({other: letter for letter, *others in ALIKE.split() for other in others})
 _STROKES = str.maketrans("1I|0O", "llloo")
 
 

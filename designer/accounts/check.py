@@ -12,7 +12,7 @@ from typing import Any
 from designer.accounts.chain import RESTORE, Entry, escaped, look_alike, output_hash, require_canonical
 from designer.accounts.dataset_state import SUMMED, Balance, Standings, advanced, datasets, summed
 from designer.accounts.ledger import Ledger
-from designer.accounts.signers import APPROVED, KEYS, LOST, SigningRule, breaks_of, require_accepted, rules_of
+from designer.accounts.signers import APPROVED, KEYS, LOST, SigningRule, require_accepted, rules_of
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
 from designer.base.errors import InvalidLedger, InvalidProblem, InvalidSpec
@@ -43,7 +43,7 @@ class Checked(Immutable):
     @property
     def breaks(self) -> tuple[Entry, ...]:
         """The entries that replaced keys which are said to be lost: signed by a new key alone."""
-        return breaks_of(self.entries)
+        return tuple(entry for entry in self.entries if entry.kind == LOST)
 
     @property
     def head(self) -> str:

@@ -186,7 +186,7 @@ def sum_of(entry: Entry, first: Callable[[int], Entry]) -> tuple[Standings, Sign
     """What an entry that sums says. first: the entry of a number."""
     try:
         listed = [DataSetState.from_dict(data, first) for data in entry.content["standings"]]
-        rule = SigningRule.from_dict(entry.content["signing"])
+        rule = SigningRule(**entry.content["signing"])
     except InvalidLedger:
         raise
     except (InvalidProblem, InvalidSpec, TypeError, ValueError, KeyError) as error:

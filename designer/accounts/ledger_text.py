@@ -11,7 +11,7 @@ from designer.accounts.check import Checked
 from designer.accounts.composition.cost_record import Spent
 from designer.accounts.dataset_state import SCOPED, Balance, Reserve, figures
 from designer.accounts.ledger import Forecast
-from designer.accounts.signers import APPROVED, KEYS, LOST, SigningRule, break_words, breaks_of, key_name
+from designer.accounts.signers import APPROVED, KEYS, LOST, SigningRule, break_words, key_name
 from designer.accounts.totals import Total, decimal_text
 from designer.base.display import counted, printed
 from designer.tradeoff.costs import TotalCost
@@ -108,12 +108,11 @@ def _approved(content: dict[str, Any]) -> str:
 
 def signing_lines(entries: Sequence[Entry], rules: Sequence[SigningRule]) -> list[str]:
     """Who may sign since when, each break by itself, and what was approved and not yet done; nothing where nobody signs."""
-    lost = {entry.number: f"BREAK. {break_words(entry)} Its hash: {entry.hash}" for entry in breaks_of(entries)}
     lines = []
     for rule in rules:
-        if rule.keys:
-            lines += [lost[rule.since]] if rule.since in lost else []
-            lines.append(f"From entry {rule.since} on ({entries[rule.since - 1].content['time']}) signed by {rule.to_text()}.")
+        if rule.keys and (stated := entries[rule.since - 1]):
+            lines += [f"BREAK. {break_words(stated)} Its hash: {stated.hash}"] if stated.kind == LOST else []
+            lines.append(f"From entry {rule.since} on ({stated.content['time']}) signed by {rule.to_text()}.")
     waiting = [str(number) for number, *_ in rules[-1].approvals]
     return [*lines, *([f"Approved, and not yet made: entries {', '.join(waiting)}."] if waiting else [])]
 

@@ -123,14 +123,8 @@ class SigningRule(Immutable):
         return replace(self, approvals=tuple(made for made in self.approvals if made != used))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data of an entry that sums."""
-        approvals = [list(made) for made in self.approvals]
-        return {"keys": list(self.keys), "signatures": self.signatures, "since": self.since, "approvals": approvals}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> SigningRule:
-        """The inverse."""
-        return cls(**data)
+        """Plain data of an entry that sums: the arguments."""
+        return {"keys": self.keys, "signatures": self.signatures, "since": self.since, "approvals": self.approvals}
 
     def to_text(self) -> str:
         """A phrase."""
@@ -151,11 +145,6 @@ def rules_of(entries: Sequence[Entry]) -> tuple[SigningRule, ...]:
     return tuple(found)
 
 
-def breaks_of(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """The entries that replace keys which are said to be lost."""
-    return tuple(entry for entry in entries if entry.kind == LOST)
-
-
 def break_words(entry: Entry) -> str:
     """What an entry that replaces lost keys is, in a sentence or two."""
     return BREAK.format(number=entry.number, reason=printed(entry.content["reason"]), time=printed(entry.content["time"]))
@@ -163,13 +152,11 @@ def break_words(entry: Entry) -> str:
 
 def require_accepted(entries: Iterable[Entry], accepted: Sequence[str]) -> None:
     """`InvalidLedger` where keys are said to be lost in an entry whose hash was not accepted."""
-    for entry in breaks_of(entries):
-        if entry.hash not in accepted:
-            raise InvalidLedger(
-                f"ledger: {break_words(entry)} Anybody who may write to the file can have made it. Ask who answers for the "
-                f"ledger, compare {keys_text(entry.content['keys'])}, and if it is true accept it by its hash: --accept-break "
-                f"{entry.hash}"
-            )
+    if entry := next((entry for entry in entries if entry.kind == LOST and entry.hash not in accepted), None):
+        raise InvalidLedger(
+            f"ledger: {break_words(entry)} Anybody who may write to the file can have made it. Ask who answers for the ledger, "
+            f"compare {keys_text(entry.content['keys'])}, and if it is true accept it by its hash: --accept-break {entry.hash}"
+        )
 
 
 def entry_keys(keys: Sequence[str], signatures: int = 1, lost: str | None = None) -> dict[str, Any]:
