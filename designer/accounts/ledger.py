@@ -66,7 +66,7 @@ from designer.certificate.guarantee import About, Guarantee
 from designer.files.releases import release_document, sealed
 from designer.relations.records.row_unit import RowUnit, row_unit_of
 
-SPENT = "The budget stays spent: it was reserved in entry {number} of the ledger before data were used."
+SPENT = "The budget stays spent: it was reserved in entry {number} before data were used. Another release spends again."
 REOPEN = "It is refused for ever by this object; open the file again (Ledger) once it is restored."
 AnyRelease = TypeVar("AnyRelease", bound=Released)
 MadeRelease = TypeVar("MadeRelease", bound=Released, covariant=True)

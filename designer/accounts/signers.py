@@ -147,7 +147,9 @@ def rules_of(entries: Sequence[Entry]) -> tuple[SigningRule, ...]:
 
 def break_words(entry: Entry) -> str:
     """What an entry that replaces lost keys is, in a sentence or two."""
-    return BREAK.format(number=entry.number, reason=printed(entry.content["reason"]).rstrip("."), time=printed(entry.content["time"]))
+    return BREAK.format(
+        number=entry.number, reason=printed(entry.content["reason"]).rstrip("."), time=printed(entry.content["time"])
+    )
 
 
 def require_accepted(entries: Iterable[Entry], accepted: Sequence[str]) -> None:
