@@ -285,14 +285,9 @@ def entry_reserved(
     }
 
 
-def entry_released(dataset: str, reservation: int, output: str) -> dict[str, Any]:
-    """The entry of an output of this hash."""
-    return {"kind": "released", "dataset": dataset, "reservation": reservation, "output": output}
-
-
-def entry_abandoned(dataset: str, reservation: int) -> dict[str, Any]:
-    """The entry of a release that failed before anything came out."""
-    return {"kind": "abandoned", "dataset": dataset, "reservation": reservation}
+def entry_ended(dataset: str, reservation: int, **output: str) -> dict[str, Any]:
+    """The entry of an output of this hash; without one, of a release that failed before anything came out."""
+    return {"kind": "released" if output else "abandoned", "dataset": dataset, "reservation": reservation, **output}
 
 
 def noted_by(content: Mapping[str, Any], who: str, signer: str | None) -> dict[str, Any]:

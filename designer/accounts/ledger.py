@@ -25,10 +25,9 @@ from designer.accounts.chain import (
     Edition,
     Entry,
     dataset_name,
-    entry_abandoned,
+    entry_ended,
     entry_opened,
     entry_raised,
-    entry_released,
     entry_reserved,
     entry_stated,
     login_name,
@@ -567,7 +566,7 @@ class Reservation:
 
         document: of `designer.files.releases.release_document`, or any plain data that stand for what will be shown.
         """
-        made = self._ended(lambda place: entry_released(self.dataset.name, place, output_hash(document)))
+        made = self._ended(lambda place: entry_ended(self.dataset.name, place, output=output_hash(document)))
         self.recorded = True
         where = {"id": self.dataset.ledger.id, "dataset": self.dataset.name, "reservation": self._place.number}
         told = {**document, "ledger": {**where, "entry": made.number, "head": made.hash, **self.edition.to_dict()}}
@@ -578,7 +577,7 @@ class Reservation:
             return
         # Best effort: without this entry the reservation stays open, and is spent just so.
         with suppress(InvalidLedger, InvalidProblem, LedgerUnavailable):
-            self._ended(lambda place: entry_abandoned(self.dataset.name, place))
+            self._ended(lambda place: entry_ended(self.dataset.name, place))
         if isinstance(error, LedgerUnavailable):
             error.spent = True
         if isinstance(error, (Refusal, RuntimeError)) and error.args and isinstance(error.args[0], str):

@@ -127,9 +127,7 @@ class SigningRule(Immutable):
         return {"keys": self.keys, "signatures": self.signatures, "since": self.since, "approvals": self.approvals}
 
     def to_text(self) -> str:
-        """A phrase."""
-        if not self.keys:
-            return "anybody who may write to the file"
+        """The keys, as a phrase."""
         both = ", two of them for a release or a change of keys" if self.signatures > 1 else ""
         return f"{keys_text(self.keys)}{both}"
 

@@ -154,6 +154,19 @@ def test_lost_keys_are_a_break_that_is_accepted_by_its_hash_alone(tmp_path: Path
     assert checked(Ledger(path), accepted=None).breaks == (entry,)
 
 
+def test_what_was_reserved_by_a_key_that_was_followed_meanwhile_is_not_handed_out(tmp_path: Path) -> None:
+    path = tmp_path / "l"
+    people = signed(path).dataset("people")
+    with (
+        pytest.raises(InvalidProblem, match=r"'a' may not sign.* stays spent"),
+        people.reserve(pure()) as reservation,
+    ):
+        opened(path, "a").name_keys(["b"])
+        reservation.record({"answers": [5]})
+        pytest.fail("was handed out")
+    assert checked(Ledger(path), trusted=judge).open == (3,)
+
+
 def test_nothing_is_lost_where_no_key_was_named(tmp_path: Path) -> None:
     stated(tmp_path / "l")
     with pytest.raises(InvalidProblem, match="no key was named yet"):
