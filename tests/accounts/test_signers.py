@@ -271,7 +271,7 @@ def test_rules_are_those_of_the_page_on_random_ledgers(seed: int) -> None:
             kind = dice.choice(["keys", "keys", "lost", "approved", "approved", "reserved", "stated"])
             named = (tuple(dice.sample("abc", 2)), dice.choice([1, 2]))
             release = dice.choice(["x", "y"])
-            what = {"keys": named, "lost": named, "reserved": release}.get(kind)
+            what: Any = {"keys": named, "lost": named, "reserved": release}.get(kind)
             if kind == "approved":
                 what = dice.choice([("keys", named), ("reserved", release)])
             asked = (kind, dice.choice(["a", "b", "c", None]), what)
