@@ -255,7 +255,11 @@ class Store:
             raise InvalidProblem(
                 f"ledger: {shown(str(store.path))} is there; open it (Ledger), or name a new file.", value=store.path
             )
-        sync_folder(store.path.parent)
+        try:
+            sync_folder(store.path.parent)
+        except OSError:
+            told = f"ledger: {shown(str(store.path))} {TROUBLES[UNKNOWN]}"
+            raise LedgerUnavailable(told, spent=None, value=store.path) from None
         return store
 
     @contextmanager

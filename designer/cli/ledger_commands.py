@@ -31,10 +31,7 @@ def add_ledger(own: argparse._SubParsersAction[Any]) -> None:
     made.set_defaults(run=_create)
     _add_terms(made)
     made.add_argument("--content", type=Path, help="the data file, whose SHA-256 is kept and compared before each release")
-    made.add_argument(
-        "--also", type=Path, action="append", default=[], metavar="PUBLIC", help="another key that may sign; several"
-    )
-    _add_signatures(made)
+    _add_keys(made, "--also", default=[])
     again = "state a new total of a data set, or what else it may leave unprotected, by name and with a reason"
     made = command(own, "raise", again, LEDGER)
     made.set_defaults(run=_raise)
@@ -42,10 +39,7 @@ def add_ledger(own: argparse._SubParsersAction[Any]) -> None:
     made.add_argument("--reason", required=True, help="why, for those who read the ledger")
     made = command(own, "keys", "name the keys that may sign from here on, signed by one that may sign now", LEDGER)
     made.set_defaults(run=_keys)
-    made.add_argument(
-        "--name", type=Path, action="append", required=True, metavar="PUBLIC", help="a key that may sign; several"
-    )
-    _add_signatures(made)
+    _add_keys(made, "--name", required=True)
     lost = "no key that may sign now is left: why; one of the new keys signs, and `check` calls it a break"
     made.add_argument("--lost", metavar="REASON", help=lost)
     made.add_argument("--approve", action="store_true", help="only approve this, for another key; where two are needed")
@@ -72,7 +66,8 @@ def add_ledger(own: argparse._SubParsersAction[Any]) -> None:
     add_key_options(made, "sign the approval")
 
 
-def _add_signatures(made: argparse.ArgumentParser) -> None:
+def _add_keys(made: argparse.ArgumentParser, option: str, **more: Any) -> None:
+    made.add_argument(option, type=Path, action="append", metavar="PUBLIC", help="a key that may sign, too; several", **more)
     help_text = "how many different keys a release and a change of keys need, 1 or 2"
     made.add_argument("--signatures", type=int, default=1, metavar="N", help=help_text)
 
@@ -100,9 +95,12 @@ def _publishes(options: argparse.Namespace) -> Sequence[str] | None:
 
 def _create(options: argparse.Namespace) -> tuple[str, Any]:
     total, publishes = _total(options), _publishes(options)
-    named = {"also": _identifiers(options.also), "signatures": options.signatures}
-    new = bool(named["also"]) or named["signatures"] != 1  # further keys are named of a new ledger alone
-    ledger = Ledger.create(options.file, who=options.who, signer=entry_signer(given_key(options)), exist_ok=not new, **named)
+    also, signatures = _identifiers(options.also), options.signatures
+    new, signer = (
+        bool(also) or signatures != 1,
+        entry_signer(given_key(options)),
+    )  # further keys are named of a new ledger alone
+    ledger = Ledger.create(options.file, who=options.who, signer=signer, exist_ok=not new, also=also, signatures=signatures)
     opened, *rest = ledger.entries()
     content = content_hash([options.content], ledger.id) if options.content else None
     balance = ledger.state(options.dataset, total, publishes=publishes, content=content).balance()
@@ -188,6 +186,8 @@ def _require_opened_by(keys: Sequence[str], found: Checked) -> None:
 def _plan(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism = loaded(options)
     row = row_unit_of(None, options.entity, options.rows_per_entity, mechanism.about.records)
+    if not options.approve and any(getattr(options, name) is not None for name in ("period", "replaces", "who", "sign")):
+        raise InvalidProblem("--period, --replaces, --who, --sign: are of an approval; add --approve, or leave them out.")
     dataset = _opened(options, options.ledger).dataset(options.dataset)
     forecast = dataset.forecast(mechanism, row)
     lines, data = forecast_lines(forecast), forecast_data(forecast)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sqlite3
 import subprocess
@@ -211,6 +212,16 @@ def test_a_commit_that_fails_hands_nothing_out(tmp_path: Path, name: str) -> Non
         require_told(seen, fault)
         kinds = [kind for kind, _ in json.loads(found(path))]
         assert kinds == ["opened", "stated", *(["reserved", "abandoned"] if place else [])]
+
+
+def test_a_folder_that_fails_once_a_ledger_is_made_is_told_as_a_disk_that_fails(tmp_path: Path) -> None:
+    def fails(folder: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with patch.object(store, "sync_folder", fails), pytest.raises(LedgerUnavailable, match="disk failed") as refused:
+        Ledger.create(tmp_path / "l")
+    assert refused.value.spent is None and not refused.value.transient
+    assert year(tmp_path / "l").step == "done"
 
 
 def test_who_keeps_an_error_of_a_reading_keeps_no_lock(tmp_path: Path) -> None:

@@ -137,6 +137,8 @@ def test_two_people_sign_a_release_and_a_change_of_keys(folder: Path, capsys: py
     code, out, _ = run(capsys, "ledger", "show", "l", "--entries")
     assert code == 0 and "Approved, and not yet made: entries 4." in out and "that may follow: a release from people" in out
     assert run(capsys, *signed)[0] == 2  # of no period
+    code, _, err = run(capsys, *(word for word in plan if word != "--approve"))
+    assert code == 2 and "are of an approval; add --approve" in err
     assert run(capsys, *signed, "--period", "2026")[0] == 0
     named = ("ledger", "keys", "l", "--name", "cyd.pub", "--sign")
     assert run(capsys, *named, "ada")[0] == 2 and run(capsys, *named, "bea", "--approve")[0] == 0
