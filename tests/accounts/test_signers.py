@@ -18,7 +18,7 @@ from designer import InvalidProblem, InvalidSpec
 from designer.accounts import Ledger, Total, checked, ledger
 from designer.accounts.chain import Edition, Entry, next_entry, noted_by
 from designer.accounts.composition.cost_record import expense_of
-from designer.accounts.dataset_state import SUMMED
+from designer.accounts.dataset_state import SUMMED, advanced, summed
 from designer.accounts.signers import SigningRule, entry_approved, entry_keys, rules_of
 from designer.base.errors import InvalidLedger, OverTotal
 from designer.base.json_text import canonical
@@ -322,8 +322,8 @@ def test_a_sum_carries_the_rule_and_a_sum_that_says_another_is_found(tmp_path: P
     assert len(sums[-1].content["signing"]["approvals"]) >= 2
     checked(Ledger(path), trusted=judge)
     releases(path, "a")
-    said = {**sums[-1].content["signing"], "signatures": 1}
-    appended(path, {"kind": SUMMED, "standings": sums[-1].content["standings"], "signing": said}, "a")
+    true = summed(advanced({}, Ledger(path).entries()), Ledger(path).signing)
+    appended(path, {**true, "signing": {**true["signing"], "signatures": 1}}, "a")
     with pytest.raises(InvalidLedger, match="does not say what the entries before it add up to"):
         checked(Ledger(path))
     appended(path, {"kind": SUMMED, "standings": [], "signing": {"keys": ["a"]} | json.loads('{"since": [], "x": 1}')}, "a")
