@@ -35,6 +35,7 @@ PARTS = {
             "certificates_in_rationals",
             "names_instead_of_positions",
             "versions_of_files",
+            "signed_bytes",
             "documentation_site",
         )
     ],

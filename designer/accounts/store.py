@@ -136,7 +136,7 @@ SCHEMA = (
     "CREATE TRIGGER entries_last BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries stay for ever'); END",
 )
 COLUMNS = "number, previous, body, hash, signature"
-NOTHING = "Nothing was recorded by this call"
+NOTHING = "Nothing was recorded by this call, and to call again is safe"
 HELD = f"is busy: another process has held it for more than {{wait:g}} seconds. {NOTHING}; try again when it is done."
 BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
 # By the beginnings of SQLite's names, the first that fits. After a failed read or write nobody knows what is on the disk.
@@ -147,7 +147,8 @@ TROUBLES = {
     "SQLITE_PERM": f"cannot be written to. {NOTHING}; set permissions.",
     "SQLITE_NOMEM": f"needs more memory than there is. {NOTHING}; free some.",
     "SQLITE_CANTOPEN": f"cannot be opened, or its folder takes no new files. {NOTHING}; put it back, or set permissions.",
-    "SQLITE_IOERR": "cannot be read or written, the disk failed. Nothing may be published that it does not show as released.",
+    "SQLITE_IOERR": "cannot be read or written, the disk failed. Whether this call recorded anything only the ledger can say "
+    "(dp-designer ledger show): publish nothing that it does not show as released. To call again is safe, and may spend again.",
 }
 UNKNOWN = "SQLITE_IOERR"
 
@@ -246,9 +247,9 @@ class Rows:
     def after(self, before: Entry | None) -> tuple[Entry, ...]:
         """Those behind an entry, each following the one before it."""
         number = 0 if before is None else before.number
-        return followed(
-            self.connection.execute(f"SELECT {COLUMNS} FROM entries WHERE number > ? ORDER BY number", (number,)), before
-        )
+        wanted = f"SELECT {COLUMNS} FROM entries WHERE number > ? ORDER BY number"
+        with closing(self.connection.execute(wanted, (number,))) as rows:  # else who keeps an error keeps the lock of the file
+            return followed(rows, before)
 
     def back_to(self, kind: str) -> tuple[Entry, ...]:
         """The last entry of a kind and those behind it, each following the one before it; all where there is none."""
@@ -294,7 +295,11 @@ class Store:
             raise InvalidProblem(
                 f"ledger: {shown(str(store.path))} is there; open it (Ledger), or name a new file.", value=store.path
             )
-        sync_folder(store.path.parent)
+        try:
+            sync_folder(store.path.parent)
+        except OSError:
+            told = f"ledger: {shown(str(store.path))} {TROUBLES[UNKNOWN]}"
+            raise LedgerUnavailable(told, spent=None, value=store.path) from None
         return store
 
     def require_there(self) -> None:
@@ -405,8 +410,8 @@ def _beginning(path: Path) -> bytes:
 @contextmanager
 def _writing(connection: sqlite3.Connection) -> Iterator[None]:
     """One transaction that no other process writes in; whatever is raised in it leaves nothing behind."""
-    connection.execute("BEGIN IMMEDIATE")
     try:
+        connection.execute("BEGIN IMMEDIATE")
         yield
         connection.execute("COMMIT")
     finally:

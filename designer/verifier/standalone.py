@@ -2885,8 +2885,10 @@ def check_release(release, spec, made):
 ENTRIES = {
     "opened": "format version ledger software", "stated": "dataset total publishes content",
     "raised": "dataset total publishes reason", "reserved": "dataset expense guarantee rows",
-    "released": "dataset reservation output", "abandoned": "dataset reservation", "summed": "standings",
+    "released": "dataset reservation output", "abandoned": "dataset reservation", "summed": "standings signing",
+    "keys": "keys signatures", "lost": "keys signatures reason", "approved": "entry",
 }  # fmt: skip
+EDITION = ("period", "replaces")  # which an entry that reserves may have, too
 LEDGER_LEFT = (
     "what each release cost: compare the fingerprint and the guarantee of its entry with its spec",
     "signatures, times, names, what may be published, and whether every release was recorded",
@@ -2953,7 +2955,7 @@ def check_ledger(content, release_bytes):
         ever = connection.execute("SELECT seq FROM sqlite_sequence").fetchall()
     except sqlite3.DatabaseError as error:
         raise DoesNotHold(f"this is no ledger: {error}") from None
-    head, sets = "0" * 64, {}
+    head, sets, rule = "0" * 64, {}, SimpleNamespace(keys=[], signatures=1, since=0, approvals=[])
     for place, (number, previous, body, hashed, signature) in enumerate(rows, 1):
         where = f"entry {place}"
         require(number == place and previous == head, f"{where}: does not follow the entry before it")
@@ -2961,10 +2963,13 @@ def check_ledger(content, release_bytes):
         entry = read_json(body.encode())
         same = json.dumps(entry, sort_keys=True, separators=(",", ":")) == body and entry.get("number") == place
         require(same and entry.get("kind") in ENTRIES, f"{where}: is not written as the project writes it")
-        fields(entry, where, **dict.fromkeys(f"number kind time who signer {ENTRIES[entry['kind']]}".split(), anything))
+        own = f"number kind time who signer {ENTRIES[entry['kind']]}".split()
+        more = EDITION if entry["kind"] == "reserved" else ()
+        fields(entry, where, more, **dict.fromkeys([*own, *more], anything))
         require((entry["signer"] is None) == (signature is None), f"{where}: its signature is of nobody, or missing")
         head = hashed
-        noted(entry, hashed, place, sets)
+        noted(entry, hashed, place, sets, rule)
+        ruled(entry, place, rule)
     require(rows and ever == [(len(rows),)], "the last entries of the ledger are missing")
     for name, own in sets.items():
         require_covered(name, *own.terms, own.expenses)
@@ -2974,11 +2979,50 @@ def check_ledger(content, release_bytes):
     summary = (
         f"a ledger of {len(rows)} entries, the last one {head[:12]}: {many} reservations, {len(sets)} data sets within totals"
     )
-    return [summary, *(f"not compared: {what}" for what in LEDGER_LEFT)]
+    lost = [f"whether the keys before entry {row[0]} were lost" for row in rows if json.loads(row[2])["kind"] == "lost"]
+    return [summary, *(f"not compared: {what}" for what in (*LEDGER_LEFT, *lost))]
 
 
-def noted(entry, hashed, place, sets):
-    """One entry more. sets: {name: terms, reservations and what equal ones cost}."""
+def require_keys_of(entry, where):
+    """It names different keys, and asks for one or two of them."""
+    named = array(text)(entry["keys"], f"{where}: keys")
+    require(len({*named}) == len(named) and all(named), f"{where}: names a key twice, or none")
+    require(whole(1)(entry["signatures"], where) <= min(2, len(named)), f"{where}: asks for too many signatures")
+
+
+def ruled(entry, place, rule):
+    """One entry more, by the keys that entries name as theirs: those that may sign, and a second one where two are needed."""
+    where, kind, key = f"entry {place}", entry["kind"], or_null(text)(entry["signer"], "signer")
+    if kind == "opened":
+        rule.keys, rule.since = ([], 0) if key is None else ([key], 1)
+        return
+    named = array(text)(entry["keys"], f"{where}: keys") if kind in ("keys", "lost") else []
+    require(kind == "lost" or not rule.keys or key in rule.keys, f"{where}: is signed by nobody who may")
+    if named:
+        require(key in named or (kind == "keys" and rule.keys), f"{where}: is signed by no key that it names")
+        require_keys_of(entry, where)
+    if kind == "lost":
+        said = text(entry["reason"], where)
+        require(rule.keys and said.strip() and said.isprintable() and len(said) <= 500, f"{where}: no key is lost for a reason")
+    if kind == "approved":
+        content = entry["entry"]
+        told = content.get("kind") if isinstance(content, dict) else None
+        require(rule.signatures == 2 and told in ("reserved", "keys"), f"{where}: approves what needs no approval")
+        more = EDITION if told == "reserved" else ()
+        fields(content, where, more, **dict.fromkeys(["kind", *ENTRIES[told].split(), *more], anything))
+        require_keys_of(content, where) if told == "keys" else expense_of(content)
+        rule.approvals.append([place, key, digest(content)])
+    elif rule.signatures == 2 and kind in ("reserved", "keys"):
+        wanted = digest({said: entry[said] for said in entry if said not in ("number", "time", "who", "signer")})
+        used = next((made for made in rule.approvals if made[2] == wanted and made[1] != key), None)
+        require(used is not None, f"{where}: was approved by no other key")
+        rule.approvals.remove(used)
+    if named:
+        rule.keys, rule.signatures, rule.since, rule.approvals = named, entry["signatures"], place, []
+
+
+def noted(entry, hashed, place, sets, rule):
+    """One entry more. sets: {name: terms, reservations and what equal ones cost}. rule: of who may sign."""
     where, kind = f"entry {place}", entry["kind"]
     if place == 1 or kind == "opened":
         opened = (place, kind, entry.get("format"), entry.get("version"))
@@ -2987,7 +3031,10 @@ def noted(entry, hashed, place, sets):
     if kind == "summed":
         said = [{"dataset": name, **own.stated, "rows": own.rows, "scope": own.scope, "expenses": [*own.equal.values()]}
                 for name, own in sets.items()]  # fmt: skip
-        require(digest(entry["standings"]) == digest(said), f"{where}: is not what the entries before it add up to")
+        same = digest([entry["standings"], entry["signing"]]) == digest([said, vars(rule)])
+        require(same, f"{where}: is not what the entries before it add up to")
+        return
+    if kind in ("keys", "lost", "approved"):
         return
     name = text(entry["dataset"], where)
     require((name in sets) != (kind == "stated"), f"{where}: {name!r} is not stated once, before it is spoken of")

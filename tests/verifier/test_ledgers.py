@@ -11,17 +11,19 @@ from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from designer import Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total, checked
-from designer.accounts.chain import FIRST, entry_hash
+from designer.accounts import ledger as ledger_module
+from designer.accounts.chain import FIRST, Edition, entry_hash
 from designer.base.errors import InvalidLedger, Refusal
 from designer.base.json_text import canonical
 from designer.cli.entry import main
 from designer.verifier import standalone
-from tests.oracles.ledgers import PUBLIC, busy_ledger, normal, pure, stated, unlocked
+from tests.oracles.ledgers import PUBLIC, Stamp, busy_ledger, normal, pure, stated, unlocked
 
 
 @cache
@@ -50,6 +52,21 @@ def test_ledgers_of_the_project_hold(tmp_path: Path) -> None:
     found, (summary, *left) = verdict(tmp_path / "l")
     assert found == "holds" and ledger.entries()[-1].hash[:12] in summary and "35 reservations" in summary
     assert all(sentence.startswith("not compared: ") for sentence in left)
+
+
+def test_periods_corrections_keys_and_approvals_hold_and_lost_keys_are_named(tmp_path: Path) -> None:
+    people = Ledger.create(tmp_path / "l", signer=Stamp("a"), also=["b"], signatures=2).state("people", Total(epsilon=2))
+    with patch.object(ledger_module, "LEAST_BETWEEN", 3):
+        edition = Edition("2026")
+        for _ in range(3):
+            Ledger(tmp_path / "l", signer=Stamp("b")).dataset("people").approve(appears(), edition=edition)
+            edition = Edition("2026", people.release(appears(), [5, 6, 7], **edition.to_dict()).ledger["entry"])
+        Ledger(tmp_path / "l", signer=Stamp("c")).name_keys(["c"], lost="a flood")
+    found, sentences = verdict(tmp_path / "l")
+    assert found == "holds", sentences
+    kinds = [entry.kind for entry in people.ledger.entries()]
+    assert sentences[-1] == f"not compared: whether the keys before entry {kinds.index('lost') + 1} were lost"
+    assert kinds.count("summed") > 2 and {"keys", "approved"} < set(kinds)
 
 
 @pytest.mark.parametrize(
