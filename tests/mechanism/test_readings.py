@@ -1,0 +1,191 @@
+"""Estimates of one count at a public number of records: values worked out elsewhere, programs over all mechanisms, coverage of
+the bounds by written-out laws, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from designer import InvalidProblem, Problem, Workload, design, metrics
+from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.readings import MinimaxReading, ReadAnswer, minimax_reading
+
+
+@cache
+def one_count(budget: float) -> AdditiveMechanism:
+    """The number of records of one kind, each of which may change at this budget."""
+    made = design(Problem(Workload([[1, 0]], ["yes"]), metrics.uniform(2, budget)), "laplace").mechanism
+    assert isinstance(made, AdditiveMechanism)
+    return made
+
+
+def law(budget: float, n: int) -> np.ndarray:
+    """The chance of each noisy count between the ends at each count, from sums of the two-sided geometric law."""
+    a, x = math.exp(-budget), np.arange(n + 1)
+    reach = np.arange(-2000, 2001)
+    masses = (1 - a) / (1 + a) * a ** np.abs(reach)
+    chances = np.zeros((n + 1, n + 1))
+    for count in x:
+        np.add.at(chances[count], np.clip(count + reach, 0, n), masses)
+    return chances
+
+
+# Records, budget, least worst-case squared error, and that without a bias, to the digits that are written, some rounded
+# up.
+VALUES = """
+1 1 0.196612 0.920674, 2 1 0.518581 1.346133, 4 1 0.882793 1.659168, 6 1 1.111647 1.774327, 10 1 1.384188 1.832277,
+16 1 1.581009 1.840896, 1 0.1 0.249376 99.92, 2 0.1 0.990515 104.9, 6 0.1 8.34586 122.1, 10 0.1 20.7200 136.2,
+16 0.1 42.3559 152.7, 40 0.1 95.1598 185.6, 100 0.1 149.395 199.1, 1 0.5 0.235004 3.9177, 4 0.5 2.186809 6.0412,
+16 0.5 5.379994 7.7461, 40 0.5 7.002010 7.8352, 1 2 0.104994 0.181015, 2 2 0.176202 0.318876, 6 2 0.293571 0.361240,
+10 2 0.328347 0.362016, 16 2 0.346319 0.362031
+"""
+
+
+@pytest.mark.parametrize("case", " ".join(VALUES.split()).split(", "))
+def test_errors_are_those_of_the_table(case: str) -> None:
+    n, budget, *values = case.split()
+    made = one_count(float(budget))
+    found, even = minimax_reading(made, int(n)), minimax_reading(made, int(n), unbiased=True)
+    assert found.at_least <= found.at_most <= found.at_least * (1 + 2e-8)
+    for value, error in zip(values, (found.at_most, even.at_most), strict=True):
+        assert error == pytest.approx(float(value), abs=10.0 ** -len(value.partition(".")[2]))
+    assert even.bias < 1e-8 and even.at_least == found.at_least
+
+
+def test_the_bias_is_largest_at_the_ends() -> None:
+    assert minimax_reading(one_count(1.0), 6).bias == pytest.approx(0.71, abs=0.005)
+
+
+@pytest.mark.parametrize(("n", "budget", "loss"), [(6, 1.0, "squared"), (5, 0.3, "absolute"), (30, 0.2, "squared")])
+def test_the_bounds_are_those_of_the_law_written_out(n: int, budget: float, loss: str) -> None:
+    found = minimax_reading(one_count(budget), n, loss=loss)  # type: ignore[arg-type]
+    x, chances, table = np.arange(n + 1), law(budget, n), np.array(found.table, dtype=float)
+    power = 2 if loss == "squared" else 1
+    errors = (chances * np.abs(table - x[:, None]) ** power).sum(axis=1)
+    assert found.at_most == pytest.approx(errors.max(), rel=1e-9)
+    assert found.bias == pytest.approx(np.abs(chances @ table - x).max(), rel=1e-7, abs=1e-9)
+    prior = np.array(found.prior, dtype=float)
+    joint = (prior / prior.sum())[:, None] * chances
+    means = x @ joint / joint.sum(axis=0)
+    medians = np.array([x[np.searchsorted(np.cumsum(column), column.sum() / 2)] for column in joint.T])
+    best = means if loss == "squared" else medians
+    assert found.at_least == pytest.approx((joint * np.abs(best - x[:, None]) ** power).sum(), rel=1e-8)
+
+
+@pytest.mark.parametrize(("n", "budget"), [(2, 1.0), (1, 0.5), (3, 1.0), (3, 2.0)])
+def test_no_mechanism_on_a_grid_of_answers_is_better(n: int, budget: float) -> None:
+    """The program over all private mechanisms whose answers are multiples of h: to round to them at random adds h^2 / 4 at
+    most."""
+    found, parts = minimax_reading(one_count(budget), n), 32
+    answers = np.arange(n * parts + 1) / parts
+    size, x = len(answers), np.arange(n + 1)
+    errors = np.zeros((n + 1, (n + 1) * size + 1))
+    for count in x:
+        errors[count, count * size : (count + 1) * size] = (answers - count) ** 2
+    errors[:, -1] = -1
+    one = np.hstack([np.kron(np.eye(n + 1), np.ones(size)), np.zeros((n + 1, 1))])
+    near = [(i, j) for i in x for j in (i - 1, i + 1) if 0 <= j <= n]
+    private = np.vstack([np.kron(np.eye(n + 1)[i] - math.exp(budget) * np.eye(n + 1)[j], np.eye(size)) for i, j in near])
+    private = np.hstack([private, np.zeros((len(private), 1))])
+    rows, sides = np.vstack([errors, private]), np.zeros(n + 1 + len(private))
+    best = linprog([*np.zeros((n + 1) * size), 1.0], rows, sides, one, np.ones(n + 1)).fun
+    assert found.at_least <= best + 1e-8
+    assert best - 1 / (4 * parts**2) <= found.at_most + 1e-8
+
+
+@pytest.mark.nightly
+def test_ten_thousand_records_have_a_table() -> None:
+    found = minimax_reading(one_count(1.0), 10_000)
+    assert found.at_least <= found.at_most <= found.at_least * (1 + 2e-8) and found.at_most < 1.841347
+
+
+@pytest.mark.parametrize("budget", [1e-6, 50.0, 700.0])
+def test_extreme_budgets_have_true_bounds(budget: float) -> None:
+    found = minimax_reading(one_count(budget), 4)
+    assert 0 < found.at_least <= found.at_most <= 4
+
+
+def test_a_bound_holds_for_any_table_and_any_prior() -> None:
+    best = minimax_reading(one_count(1.0), 4)
+    half = Fraction(1, 2)
+    other = MinimaxReading("yes", best.rate, best.budget, (half, 1 + half, 2 + half, 3, 4), (1, 1, 1, 1, 1))
+    assert other.at_least < best.at_least and other.at_most > best.at_most
+    with pytest.raises(InvalidProblem, match="prior: is no weight"):
+        MinimaxReading("yes", best.rate, best.budget, best.table, (1, 0, -1, 1, 1))
+
+
+def test_a_weaker_guarantee_lowers_the_bound_and_not_the_error() -> None:
+    """The bound speaks of the budget that was asked for, and not of the noise that is drawn."""
+    made = one_count(1.0)
+    strict = AdditiveMechanism(made.family, made.workload, metrics.uniform(2, 1.5), made.norm, made.grid)
+    found, own = minimax_reading(strict, 6), minimax_reading(made, 6)
+    assert found.at_most == own.at_most and found.at_least < 0.7 * own.at_least
+    assert found.at_least <= minimax_reading(one_count(1.5), 6).at_least
+
+
+def test_estimates_are_looked_up_and_end_at_the_ends() -> None:
+    found = minimax_reading(one_count(1.0), 4)
+    assert found.apply([-7, 0, 1, 2, 4, 99]).tolist() == pytest.approx(
+        [0.252206, 0.252206, 1.095242, 2, 3.747794, 3.747794], abs=1e-6
+    )
+    with pytest.raises(InvalidProblem, match="answers: are not all whole numbers"):
+        found.apply([0.5])
+    assert "at most 0.882794" in found.sentence() and "less than 0.882793" in found.sentence()
+
+
+def test_a_table_of_one_estimate_stands_beside_the_released_answer() -> None:
+    made, given = one_count(1.0), {"name": "estimate", "reading": "yes", "records": 6}
+    table = ReadAnswer.of(made, given)
+    released = made.release([4, 2])
+    found = table.table(made, released)
+    assert found.answers.tolist() == minimax_reading(made, 6).apply(released.answers).tolist()
+    assert found.standard_errors is None and "bias" in found.meaning
+    with pytest.raises(InvalidProblem, match="intervals: none is known around an estimate"):
+        found.intervals()
+    with pytest.raises(InvalidProblem, match="is no answer"):
+        ReadAnswer.of(made, {**given, "reading": "no"})
+    with pytest.raises(InvalidProblem, match="not both"):
+        ReadAnswer.of(made, {**given, "limit": 6})
+
+
+OTHERS = {
+    "several queries": (Workload([[1, 0], [0, 1]]), metrics.uniform(2, 1.0), "laplace", {}, "one query"),
+    "a weight": (Workload([[3, 0]]), metrics.uniform(2, 1.0), "laplace", {}, "number of records"),
+    "amounts": (Workload([[1, 0, 2]]), metrics.uniform(3, 1.0), "laplace", {}, "number of records"),
+    "normal noise": (Workload([[1, 0]]), metrics.uniform(2, 1.0), "gaussian", {"notion": "zcdp"}, "geometric"),
+    "a staircase": (Workload([[1, 0]]), metrics.uniform(2, 1.0), "staircase", {}, "not additive"),
+    "records that appear": (Workload([[1, 0]]), metrics.add_remove(2, 1.0), "laplace", {}, "limit=True"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_mechanisms_are_refused(name: str) -> None:
+    workload, relation, family, options, words = OTHERS[name]
+    made = design(Problem(workload, relation, **options), family).mechanism
+    with pytest.raises(InvalidProblem, match=words):
+        minimax_reading(made, 4)
+
+
+def test_a_public_limit_serves_where_records_appear() -> None:
+    made = design(Problem(Workload([[1, 0]], ["yes"]), metrics.add_remove(2, 1.0)), "laplace").mechanism
+    assert minimax_reading(made, 6, limit=True).at_most == minimax_reading(one_count(1.0), 6).at_most
+
+
+@pytest.mark.parametrize(
+    ("n", "options", "words"),
+    [
+        (0, {}, "n: 0"),
+        (2.5, {}, "n: 2.5"),
+        (10_001, {}, "10,000"),
+        (101, {"loss": "absolute"}, "100"),
+        (3, {"loss": "max"}, "loss"),
+    ],
+)
+def test_what_has_no_table_is_refused(n: int, options: dict[str, str], words: str) -> None:
+    with pytest.raises(InvalidProblem, match=words):
+        minimax_reading(one_count(1.0), n, **options)  # type: ignore[arg-type]
