@@ -58,7 +58,6 @@ from designer.files.table_files import TableOptions, negative_words, write_table
 from designer.files.table_writers import FORMATS
 from designer.mechanism.caution_lines import cautions
 from designer.mechanism.derived import DERIVED, SAME_RELEASE, ChangesSince, DerivedTable, Ratios
-from designer.mechanism.readings import ReadAnswer
 from designer.problem.histogram import REFUSE, Counts, Unlisted
 from designer.problem.reading import UNSAID, Reading
 from designer.problem.relation import RECORDS_PUBLIC
@@ -151,6 +150,7 @@ def asked_tables(options: argparse.Namespace, mechanism: FrozenMechanism, inputs
 
 def derived_of(path: Path, mechanism: FrozenMechanism) -> list[DerivedTable]:
     """The tables that a TOML file asks for; refused where it asks for none, or for answers that there are not."""
+    from designer.mechanism.readings import ReadAnswer
     from designer.problem_file.forms import require_form
     from designer.problem_file.sections import toml_of
 
@@ -256,7 +256,12 @@ def _printed(options: argparse.Namespace) -> tuple[str, Any]:
     if made:
         units = {own.name: own.unit for own in ratios}
         words = "Computed from these answers"
-        lines += ["", *answer_lines(made, lambda name: units[name], level=level, label=about.records.label, head=words)]
+        lines += [
+            "",
+            *answer_lines(
+                made, lambda name: units.get(name, about.unit(name)), level=level, label=about.records.label, head=words
+            ),
+        ]
     return "\n".join(lines), None
 
 

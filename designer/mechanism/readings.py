@@ -49,7 +49,7 @@ class MinimaxReading:
     rate: of the noise, whose law is proportional to exp(-rate |z|). budget: between two values of a record of which one
     counts. table: (n + 1,). prior: whole weights of 0..n. loss: "squared" or "absolute". at_most: the expected loss at any
     count is at most this. at_least: in the worst case, no mechanism with this guarantee has a smaller one. bias: how far the
-    expected estimate is from the count at most.
+    expected estimate is from the count at most. Raises `InvalidProblem` for a prior that does not fit.
     """
 
     query: str

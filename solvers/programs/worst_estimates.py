@@ -29,8 +29,8 @@ BAND = 7  # diagonals on each side, of four unknowns coupled with those of both 
 class Estimates(NamedTuple):
     """Of each outcome the estimate, (n + 1,), and of each x the weight of the prior, (n + 1,), which add up to 1."""
 
-    table: NDArray[np.float64]
-    prior: NDArray[np.float64]
+    table: Array
+    prior: Array
 
 
 def ends_kept(a: Any, n: int) -> Array:
@@ -57,7 +57,7 @@ def moments(weights: Array, a: Any) -> tuple[Array, Array, Array]:
 def risks(shifts: Array, c: Array, a: Any) -> Array:
     """Expected squared error of the estimates `j + shifts_j` at each x, (n + 1,)."""
     squares, products = moments(c * shifts * shifts, a)[0], moments(c * shifts, a)[1]
-    return squares - 2 * products + moments(c, a)[2]
+    return np.asarray(squares - 2 * products + moments(c, a)[2])
 
 
 def bayes(prior: Array, c: Array, a: Any) -> tuple[Array, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,13 +67,9 @@ def test_no_table_that_another_method_finds_is_better(n: int, rate: float) -> No
     def errors(table: np.ndarray) -> np.ndarray:
         return np.asarray((chances * (table - x[:, None]) ** 2).sum(axis=1))
 
-    found = minimize(
-        lambda v: v[-1],
-        [*x, 10.0],
-        constraints={"type": "ineq", "fun": lambda v: v[-1] - errors(v[:-1])},
-        method="SLSQP",
-        options={"ftol": 1e-13, "maxiter": 500},
-    )
+    within: Any = {"type": "ineq", "fun": lambda v: v[-1] - errors(v[:-1])}
+    start = np.append(x, 10.0)
+    found = minimize(lambda v: float(v[-1]), start, constraints=within, method="SLSQP", options={"ftol": 1e-13, "maxiter": 500})
     assert found.fun == pytest.approx(least_worst_squares(rate, n).value, rel=1e-6)
 
 
