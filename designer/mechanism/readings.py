@@ -1,17 +1,19 @@
-"""Estimates of one count from its noisy answer, where the number of records is public: tables of least worst-case error.
+"""Estimates of counts from their noisy answers, where the number of records is public: tables of least worst-case error.
 
 A count of n records is one of 0..n, which unbiased answers do not use. A table y_0..y_n gives the estimate for each noisy count
-(what is beyond 0 or n is taken as the end). No mechanism of any kind has a smaller worst-case error than the best table for
-two-sided geometric noise (docs/theory/readings.md). Solvers propose the table and a prior; both bounds of a `MinimaxReading`
-are computed from these alone, in balls.
+(what is beyond 0 or n is taken as the end). No mechanism of any kind has a smaller worst-case error for one count than the best
+table for two-sided geometric noise (docs/theory/readings.md). Solvers propose the table and a prior; the bounds of a
+`MinimaxReading` are computed from these alone, in balls.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -22,7 +24,7 @@ from designer.base.checks import assign, count, shown
 from designer.base.display import at_least, at_most
 from designer.base.errors import InvalidProblem
 from designer.certificate.frozen import FrozenMechanism
-from designer.limits import MOST_READ_ABSOLUTE, MOST_READ_RECORDS
+from designer.limits import MOST_READ_ABSOLUTE, MOST_READ_IN_CELLS, MOST_READ_LOSS, MOST_READ_RECORDS
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.derived import DerivedTable
 from designer.mechanism.spec import laplace_rates
@@ -38,6 +40,8 @@ Loss = Literal["squared", "absolute"]
 UNIT = 10**9  # of the estimates that are frozen, and of the weights of the prior
 ROUNDED_DOWN = 1 + Fraction(1, 2**70)  # irrational budgets are, by less than 2^-79 of themselves
 SOLVED = 1e-9, 300.0  # rates of the noise whose ratio is a float below 1 and above 0; the table of the nearest serves others
+ALIKE = 1 + Fraction(1, 10**6)  # rates that one table serves
+SPREAD = 64  # tables that a prior of several counts is made of
 UNBIASED = 1e-8  # of a table that is rounded
 NO_INTERVAL = "intervals: none is known around an estimate; take that of the released answer."
 
@@ -46,31 +50,46 @@ NO_INTERVAL = "intervals: none is known around an estimate; take that of the rel
 class MinimaxReading:
     """An estimate of a count for each noisy count: `table[j]` for an answer j in 0..n, the ends for answers beyond them.
 
-    rate: of the noise, whose law is proportional to exp(-rate |z|). budget: between two values of a record of which one
-    counts. table: (n + 1,). prior: whole weights of 0..n. loss: "squared" or "absolute". at_most: the expected loss at any
-    count is at most this. at_least: in the worst case, no mechanism with this guarantee has a smaller one. bias: how far the
-    expected estimate is from the count at most. Raises `InvalidProblem` for a prior that does not fit.
+    query: the answer, or the table of answers, that it is for. rates: r of the noise of each count, its law proportional to
+    exp(-r |z|): (1,) for a count in 0..n, (N,) for counts that add up to n. budget: between two values of a record of which one
+    counts. table: (n + 1,). prior: whole weights of 0..n. loss: "squared" or "absolute". slope: b of lines a + b x above the
+    errors at all x. at_most: the expected loss, of all counts together, is at most this whatever they are. at_least: in the
+    worst case no mechanism with this guarantee has a smaller one; of several counts, no table for this noise. bias: how far an
+    expected estimate is from its count at most. Raises `InvalidProblem` for a prior that does not fit.
     """
 
     query: str
-    rate: Fraction
+    rates: tuple[Fraction, ...]
     budget: Fraction
     table: tuple[Fraction, ...]
     prior: tuple[int, ...]
     loss: Loss = "squared"
+    slope: Fraction = Fraction(0)
     at_most: float = field(init=False)
     at_least: float = field(init=False)
     bias: float = field(init=False)
 
     def __post_init__(self) -> None:
-        if not 2 <= len(self.table) == len(self.prior) or min(self.prior) < 0 or not any(self.prior):
+        n = len(self.table) - 1
+        if not 2 <= n + 1 == len(self.prior) or min(self.prior) < 0 or not any(self.prior):
             raise InvalidProblem("prior: is no weight of at least 0 for each estimate; give as many, not all 0.")
-        worst, of_prior = (_worst_square, _square_of_prior) if self.loss == "squared" else (_worst_size, _size_of_prior)
+        errors, least = (_squares, _square_of_prior) if self.loss == "squared" else (_sizes, _size_of_prior)
+        cells, slope = len(self.rates), self.slope
+        prior, draws = (self.prior, sum(self.prior)) if cells == 1 else (_of_tables(self.prior, cells), SPREAD * cells)
+        kinds = Counter(self.rates)
+        allowed = Counter([self.budget * ROUNDED_DOWN]) if cells == 1 else kinds
+
+        def above(rate: Fraction) -> arb:
+            return _largest(errors(exp_ball(-rate), self.table) - rational_ball(slope) * np.arange(n + 1))
+
+        def below(rate: Fraction) -> arb:
+            return least(exp_ball(-rate), prior) / draws
+
         assign(
             self,
-            at_most=float_above_real(lambda: worst(exp_ball(-self.rate), self.table)),
-            at_least=float_below_real(lambda: of_prior(exp_ball(-self.budget * ROUNDED_DOWN), self.prior) / sum(self.prior)),
-            bias=float_above_real(lambda: _largest_bias(exp_ball(-self.rate), self.table)),
+            at_most=float_above_real(lambda: sum((k * above(r) for r, k in kinds.items()), n * rational_ball(slope))),
+            at_least=float_below_real(lambda: sum((k * below(r) for r, k in allowed.items()), rational_ball(Fraction(0)))),
+            bias=max(float_above_real(partial(_largest_bias, rate, self.table)) for rate in kinds),
         )
 
     def apply(self, answers: object) -> Floats:
@@ -85,71 +104,93 @@ class MinimaxReading:
 
     def sentence(self) -> str:
         """State the accuracy, and what the estimate is not for."""
+        n, alone = len(self.table) - 1, len(self.rates) == 1
+        of = f"a count between 0 and {n:,}" if alone else f"each of {len(self.rates):,} counts that add up to {n:,}"
+        error = f"the expected {self.loss} error{'' if alone else ' of all'}"
+        than = "mechanism with this guarantee" if alone else "one table of estimates for this noise"
         biased = f" Its bias is up to {at_most(self.bias, 3)}: average or add up released answers, not estimates."
         return (
-            f"The estimate of a count between 0 and {len(self.table) - 1:,} from the released answer: its expected {self.loss} "
-            f"error is at most {at_most(self.at_most, 6)} whatever the count is, and no mechanism with this guarantee has less "
-            f"than {at_least(self.at_least, 6)} in the worst case.{biased if self.bias > UNBIASED else ''} Take intervals from "
-            "the released answer."
+            f"The estimate of {of}, from the released answer: {error} is at most {at_most(self.at_most, 6)} whatever the "
+            f"{'count is' if alone else 'counts are'}, and no {than} has less than {at_least(self.at_least, 6)} in the worst "
+            f"case.{biased if self.bias > UNBIASED else ''} Take intervals from the released answer."
         )
 
 
 def minimax_reading(
     mechanism: object, n: int, *, loss: Loss = "squared", limit: bool = False, unbiased: bool = False
 ) -> MinimaxReading:
-    """Find the table of estimates with the least worst-case error for one released count. Raises `InvalidProblem` for a
-    mechanism that does not add two-sided geometric noise to one count.
+    """Find the table of estimates with the least worst-case error for one released count, or for the counts of all elements
+    together. Raises `InvalidProblem` for a mechanism that does not add two-sided geometric noise, alike for all counts.
 
     Parameters
     ----------
-    mechanism : a frozen mechanism that adds integer noise to one count.
-    n : the public number of records, at most 10,000; for the absolute loss at most 100.
-    loss : "squared" or "absolute".
-    limit : whether n is a public upper limit of the count instead, which no data decided.
+    mechanism : a frozen mechanism that adds integer noise to one count, or to the counts of all elements.
+    n : the public number of records, at most 10,000; of several counts 2,000, and 16 / epsilon for each.
+    loss : "squared" or, of one count and at most 100 records, "absolute".
+    limit : whether n is a public upper limit of the one count instead, which no data decided.
     unbiased
-        take the one table whose expected estimate is the count, up to 1e-9; `at_least` speaks of biased mechanisms, too.
+        take the one table whose expected estimate is the count, up to 1e-9; `at_least` speaks of biased ones, too.
     """
-    query, rate, budget = _one_count(mechanism, limit)
+    query, rates, budget = _counts(mechanism, limit)
+    cells, rate = len(rates), min(rates)
     records = count(n, "n")
-    if loss not in ("squared", "absolute"):
-        raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared" or "absolute".', value=loss)
-    if records > (most := MOST_READ_RECORDS if loss == "squared" else MOST_READ_ABSOLUTE):
+    if loss not in ("squared", "absolute") or (loss == "absolute" and cells > 1):
+        raise InvalidProblem(f'loss: {shown(loss)} is not offered; use "squared", or "absolute" for one count.', value=loss)
+    most = MOST_READ_ABSOLUTE if loss == "absolute" else MOST_READ_RECORDS if cells == 1 else MOST_READ_IN_CELLS
+    if records > most or (cells > 1 and 2 * rate * records > MOST_READ_LOSS * cells):
         raise InvalidProblem(
-            f"n: {records:,} is more than {most:,}, up to which tables are found; publish the answer as it is."
+            f"n: {records:,} records are too many for {cells:,} counts; at most {most:,} are read, and of several counts up to "
+            f"{MOST_READ_LOSS} / epsilon for each, where little is gained. Publish the answers as they are."
         )
     near = min(max(float(rate), SOLVED[0]), SOLVED[1])
-    found = (least_worst_squares if loss == "squared" else least_worst_sizes)(near, records).point
-    table = found.table
+    mean = None if cells == 1 else records / cells
+    found = (least_worst_sizes(near, records) if loss == "absolute" else least_worst_squares(near, records, mean)).point
+    table, slope = found.table, Fraction(found.slope)
     if unbiased:
         beyond = 1 / np.expm1(near)
-        table = np.array([-beyond, *range(1, records), records + beyond])
+        table, slope = np.array([-beyond, *range(1, records), records + beyond]), Fraction(0)
     rounded = tuple(Fraction(round(float(y) * UNIT), UNIT) for y in table)
-    return MinimaxReading(query, rate, budget, rounded, tuple(round(float(q) * UNIT**2) for q in found.prior), loss)
+    prior = tuple(round(float(q) * UNIT**2) for q in found.prior)
+    return MinimaxReading(query, rates, budget, rounded, prior, loss, slope)
 
 
-def _one_count(mechanism: object, limit: bool) -> tuple[str, Fraction, Fraction]:
-    """The name of the query, the rate of its noise, and the budget of a change of one record that moves it."""
-    if not isinstance(mechanism, AdditiveMechanism) or mechanism.workload.shape[0] != 1:
+def _counts(mechanism: object, limit: bool) -> tuple[str, tuple[Fraction, ...], Fraction]:
+    """What is read, the rate of the noise of each count, and the budget of a change of one record."""
+    if not isinstance(mechanism, AdditiveMechanism) or mechanism.workload.levels is not None:
+        raise InvalidProblem("mechanism: is not additive noise on one count, or on all; design such counts by themselves.")
+    made, rates, pair = mechanism, tuple(laplace_rates(mechanism).values()), mechanism.privacy.witness
+    plain = made.measured is None and made.reconstruction is None and not any(made.grid.exponents) and made.delta is None
+    alike = len(rates) == made.workload.shape[0] and pair is not None and max(rates) <= ALIKE * min(rates)
+    counting = plain and alike and set(np.unique(entries_of(made.integers)).tolist()) <= {0, 1}
+    if pair is None or not counting or (len(rates) > 1 and (limit or not made.workload.is_identity)):
         raise InvalidProblem(
-            "mechanism: is not additive noise on one query; design one count by itself, such as Workload([[1, 0]])."
+            "mechanism: is not two-sided geometric noise on one number of records, or alike on those of all elements; ask for "
+            'a query of 0 and 1, or for the identity, under the notion "pure", and design it with the family "laplace".'
         )
-    rate, pair = laplace_rates(mechanism).get(0), mechanism.privacy.witness
-    plain = mechanism.measured is None and mechanism.reconstruction is None and mechanism.grid.exponents == (0,)
-    counting = plain and set(np.unique(entries_of(mechanism.integers)).tolist()) <= {0, 1}
-    if rate is None or pair is None or mechanism.delta is not None or not counting:
-        raise InvalidProblem(
-            "mechanism: is not two-sided geometric noise on the number of records of some kind; ask for a query of 0 and 1 "
-            'under the notion "pure", and design it with the family "laplace".'
-        )
-    relation = mechanism.relation
-    if not relation.single_records or not (limit or RECORDS_PUBLIC in relation.unprotected()):
+    if not made.relation.single_records or not (limit or RECORDS_PUBLIC in made.relation.unprotected()):
         raise InvalidProblem(
             "mechanism: its relation does not make the number of records public, so a table for it would tell it; protect what "
-            "a record is (metrics.uniform), or give a public upper limit of the count with limit=True."
+            "a record is (metrics.uniform), or give a public upper limit of one count with limit=True."
         )
-    budget = relation.exact_budget(pair.left, pair.right)
+    budget = made.relation.exact_budget(pair.left, pair.right)
     assert budget is not None
-    return mechanism.workload.queries[0], rate, budget
+    return made.workload.queries[0] if len(rates) == 1 else "answers", rates, budget
+
+
+def _of_tables(prior: tuple[int, ...], cells: int) -> tuple[int, ...]:
+    """How many cells of `SPREAD` tables have each count, whose counts add up to n: quantiles of the prior at equal distances,
+    from as many starts, the largest that can be moved by the rest."""
+    n, total, found = len(prior) - 1, sum(prior), np.zeros(len(prior), dtype=np.int64)
+    for start in range(1, 2 * SPREAD, 2):
+        below = [(2 * SPREAD * cells * sum_ - start * total) // (2 * SPREAD * total) + 1 for sum_ in accumulate(prior)]
+        own = np.diff([0, *below])
+        while short := n - int(own @ np.arange(n + 1)):
+            there = np.flatnonzero(own)
+            place = int(there[there + short <= n].max(initial=there[0]))
+            own[place] -= 1
+            own[min(n, max(0, place + short))] += 1
+        found += own
+    return tuple(found.tolist())
 
 
 def _largest(values: Any) -> arb:
@@ -162,11 +203,12 @@ def _shifts(table: tuple[Fraction, ...]) -> Any:
     return np.array([rational_ball(y - j) for j, y in enumerate(table)])
 
 
-def _worst_square(a: arb, table: tuple[Fraction, ...]) -> arb:
-    return _largest(risks(_shifts(table), ends_kept(a, len(table) - 1), a))
+def _squares(a: arb, table: tuple[Fraction, ...]) -> Any:
+    return risks(_shifts(table), ends_kept(a, len(table) - 1), a)
 
 
-def _largest_bias(a: arb, table: tuple[Fraction, ...]) -> arb:
+def _largest_bias(rate: Fraction, table: tuple[Fraction, ...]) -> arb:
+    a = exp_ball(-rate)
     c = ends_kept(a, len(table) - 1)
     return _largest(np.abs(moments(c * _shifts(table), a)[0] - moments(c, a)[1]))
 
@@ -183,9 +225,9 @@ def _chances(a: arb, n: int) -> Any:
     return np.array([a**k for k in range(n + 1)])[apart] * ends_kept(a, n)
 
 
-def _worst_size(a: arb, table: tuple[Fraction, ...]) -> arb:
+def _sizes(a: arb, table: tuple[Fraction, ...]) -> Any:
     sizes = np.array([[rational_ball(abs(y - x)) for y in table] for x in range(len(table))])
-    return _largest((_chances(a, len(table) - 1) * sizes).sum(axis=1))
+    return (_chances(a, len(table) - 1) * sizes).sum(axis=1)
 
 
 def _size_of_prior(a: arb, prior: tuple[int, ...]) -> arb:
@@ -199,7 +241,7 @@ def _size_of_prior(a: arb, prior: tuple[int, ...]) -> arb:
 
 @dataclass(frozen=True, eq=False)
 class ReadAnswer(DerivedTable):
-    """A table of one estimate, beside the released answer."""
+    """A table of estimates, beside that of the released answers."""
 
     reading: MinimaxReading = field(kw_only=True)
 
@@ -213,7 +255,7 @@ class ReadAnswer(DerivedTable):
         if given["reading"] != reading.query:
             raise InvalidProblem(f"{where}: {shown(given['reading'])} is no answer; use {shown(reading.query)}.")
         unit = given.get("unit", mechanism.about.unit(reading.query))
-        return cls(given["name"], ("query",), ((reading.query,),), (), unit=unit, reading=reading)
+        return cls(given["name"], (), (), (), unit=unit, reading=reading)
 
     def require(self, mechanism: FrozenMechanism, level: float) -> None:
         """Nothing more: no interval is asked for."""
@@ -223,4 +265,5 @@ class ReadAnswer(DerivedTable):
             raise InvalidProblem(NO_INTERVAL)
 
         found, words = self.reading.apply(released.answers), self.reading.sentence()
-        return AnswerTable(self.name, self.columns, self.keys, found, None, error_words=words, limits=limits, meaning=words)
+        own = released.answer_tables()[0]
+        return AnswerTable(self.name, own.columns, own.keys, found, None, error_words=words, limits=limits, meaning=words)

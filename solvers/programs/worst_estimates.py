@@ -27,10 +27,12 @@ BAND = 7  # diagonals on each side, of four unknowns coupled with those of both 
 
 
 class Estimates(NamedTuple):
-    """Of each outcome the estimate, (n + 1,), and of each x the weight of the prior, (n + 1,), which add up to 1."""
+    """Of each outcome the estimate, (n + 1,), and of each x the weight of the prior, (n + 1,), which add up to 1; and b, where
+    the error at x is at most the least value plus b (x - mean)."""
 
     table: Array
     prior: Array
+    slope: float = 0.0
 
 
 def ends_kept(a: Any, n: int) -> Array:
@@ -66,26 +68,33 @@ def bayes(prior: Array, c: Array, a: Any) -> tuple[Array, Any]:
     return -first / mass, (c * (second - first * first / mass)).sum()
 
 
-def least_worst_squares(rate: float, n: int) -> Solution[Estimates]:
-    """The estimates for the ratio a = exp(-rate), rate > 0, with their least favourable prior; n at least 1."""
+def least_worst_squares(rate: float, n: int, mean: float | None = None) -> Solution[Estimates]:
+    """The estimates for the ratio a = exp(-rate), rate > 0, with their least favourable prior; n at least 1.
+
+    mean: at most n / 2, of x: then the worst case is over the laws of x that have it, and so over the sum of errors of many x
+    whose mean it is.
+    """
     a, places = math.exp(-rate), np.arange(n + 1)
-    c, prior = ends_kept(a, n), np.full(n + 1, 1 / (n + 1))
+    known = np.ones((n + 1, 1)) if mean is None else np.stack([np.ones(n + 1), places - mean], axis=1)  # of the prior
+    share = 1.0 if mean is None else 2 * mean / n
+    c, prior = ends_kept(a, n), np.full(n + 1, share / (n + 1))
+    prior[0] += 1 - share
     shifts, lower = bayes(prior, c, a)
     risk = risks(shifts, c, a)
-    top = 1.1 * risk.max()
-    slack = top - risk
+    line = np.append(1.1 * risk.max(), np.zeros(known.shape[1] - 1))
+    slack = known @ line - risk
     barrier, best = float(np.mean(slack * prior)), (float(risk.max()), float(lower), Estimates(places + shifts, prior))
     for step in range(1, STEPS + 1):
-        moved, by = _direction(a, c, prior, shifts, slack, risk - top + barrier / prior)
+        moved, by = _direction(a, c, prior, shifts, slack, risk - known @ line + barrier / prior, known)
         slack_by = barrier / prior - slack - slack / prior * moved
         falls = [-x[d < 0] / d[d < 0] for x, d in ((prior, moved), (slack, slack_by))]
         length = min(1.0, *(TO_THE_BORDER * fall.min(initial=math.inf) for fall in falls))
-        prior, slack, top = prior + length * moved, slack + length * slack_by, top + length * by
-        prior /= prior.sum()
+        prior, slack, line = prior + length * moved, slack + length * slack_by, line + length * by
         shifts, lower = bayes(prior, c, a)
         risk = risks(shifts, c, a)
-        if relative_gap(risk.max(), lower) < relative_gap(*best[:2]):
-            best = float(risk.max()), float(lower), Estimates(places + shifts, prior)
+        value = float((risk - known[:, 1:] @ line[1:]).max())
+        if relative_gap(value, lower) < relative_gap(*best[:2]):
+            best = value, float(lower), Estimates(places + shifts, prior, *line[1:].tolist())
         if relative_gap(*best[:2]) <= TOLERANCE:
             return Solution(Status.OPTIMAL, best[2], *best[:2], step, "Newton on a banded system")
         barrier *= 0.1 if length > SHORT else 0.5
@@ -93,9 +102,10 @@ def least_worst_squares(rate: float, n: int) -> Solution[Estimates]:
 
 
 def _direction(
-    a: float, c: Array, prior: Array, shifts: Array, slack: Array, wanted: Array
-) -> tuple[NDArray[np.float64], float]:
-    """The change m of the prior, of sum 0, and t of the largest risk: `(2 U diag(1 / w) U' + slack / prior) m + t = wanted`.
+    a: float, c: Array, prior: Array, shifts: Array, slack: Array, wanted: Array, known: Array
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The change m of the prior and t of the line above all risks, `(2 U diag(1 / w) U' + slack / prior) m + known t = wanted`
+    and `known' (prior + m) = (1, 0)`.
 
     `U_xj = c_j a^|x - j| (x - y_j)`, w_j the chance of j. With A = (a^|x - j|), T its inverse and `E_xj = T_xj (x - j)`, the
     unknowns are `h = A m`, `T k = E h`, `T g = z` and `T d = -E g - b z` with `z = c (k - b h) / A prior`, b the shifts: then
@@ -118,15 +128,16 @@ def _direction(
     for equation, unknown, off, values in entries:
         x = np.arange(max(0, -off), size - max(0, off))
         band[BAND + equation - unknown - 4 * off, 4 * (x + off) + unknown] = np.broadcast_to(values, size)[x]
-    right = np.zeros((4 * size, 2))
-    right[::4] = np.stack([wanted, np.ones(size)], axis=1)
+    right = np.zeros((4 * size, 1 + known.shape[1]))
+    right[::4] = np.column_stack([wanted, known])
     solved = solve_banded((BAND, BAND), band, right)[::4]
     changes = inverse[:, None] * solved
     changes[:-1] -= a * solved[1:]
     changes[1:] -= a * solved[:-1]
-    own, even = ((changes + changes[::-1]) / 2 / unit).T  # the solution is symmetric
-    by = float(own.sum() / even.sum())
-    return np.asarray(own - by * even), by
+    own, along = changes[:, 0] / unit, changes[:, 1:] / unit
+    short = np.append(1.0, np.zeros(known.shape[1] - 1)) - known.T @ prior
+    by = np.linalg.solve(known.T @ along, known.T @ own - short)
+    return np.asarray(own - along @ by), by
 
 
 def least_worst_sizes(rate: float, n: int) -> Solution[Estimates]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from contextlib import chdir
 from fractions import Fraction
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from designer import InvalidProblem, Problem, Workload, design, metrics
 from designer.cli.entry import main
@@ -114,10 +116,10 @@ def test_extreme_budgets_have_true_bounds(budget: float) -> None:
 def test_a_bound_holds_for_any_table_and_any_prior() -> None:
     best = minimax_reading(one_count(1.0), 4)
     clipped = tuple(map(Fraction, range(5)))
-    other = MinimaxReading("yes", best.rate, best.budget, clipped, (1, 1, 1, 1, 1))
+    other = MinimaxReading("yes", best.rates, best.budget, clipped, (1, 1, 1, 1, 1))
     assert other.at_least < best.at_least and other.at_most > best.at_most
     with pytest.raises(InvalidProblem, match="prior: is no weight"):
-        MinimaxReading("yes", best.rate, best.budget, best.table, (1, 0, -1, 1, 1))
+        MinimaxReading("yes", best.rates, best.budget, best.table, (1, 0, -1, 1, 1))
 
 
 def test_a_weaker_guarantee_lowers_the_bound_and_not_the_error() -> None:
@@ -153,6 +155,70 @@ def test_a_table_of_one_estimate_stands_beside_the_released_answer() -> None:
         ReadAnswer.of(made, {**given, "reading": "no"})
     with pytest.raises(InvalidProblem, match="not both"):
         ReadAnswer.of(made, {**given, "limit": 6})
+
+
+@cache
+def counts(cells: int, budget: float) -> AdditiveMechanism:
+    """The counts of all kinds of records, with equal noise."""
+    made = design(Problem(Workload.identity(cells), metrics.uniform(cells, budget)), "laplace").mechanism
+    assert isinstance(made, AdditiveMechanism)
+    return made
+
+
+def tables_of(cells: int, n: int, most: int) -> Iterator[list[int]]:
+    """All falling counts of so many cells that add up to n, none above `most`."""
+    if cells == 1:
+        yield from ([[n]] if n <= most else [])
+        return
+    for first in range(min(n, most), -(-n // cells) - 1, -1):
+        yield from ([first, *rest] for rest in tables_of(cells - 1, n - first, first))
+
+
+# Cells, records, budget, least worst-case error of all tables of estimates, found by generating tables.
+@pytest.mark.parametrize(("cells", "n", "budget", "best"), [(8, 10, 1.0, 21.9652), (3, 6, 1.0, 8.6772), (50, 40, 1.0, 113.267)])
+def test_the_bounds_of_a_table_hold_the_least_worst_error(cells: int, n: int, budget: float, best: float) -> None:
+    found = minimax_reading(counts(cells, budget), n)
+    assert 0.98 * found.at_most < found.at_least <= best + 5e-5 and best <= found.at_most * 1.001
+    assert found.at_most < 0.5 * counts(cells, budget).error()
+
+
+@pytest.mark.parametrize(("cells", "n", "budget"), [(3, 6, 1.0), (8, 10, 1.0), (5, 4, 0.4), (2, 7, 3.0)])
+def test_no_table_of_estimates_is_better_against_all_tables_written_out(cells: int, n: int, budget: float) -> None:
+    found, x, chances = minimax_reading(counts(cells, budget), n), np.arange(n + 1), law(budget / 2, n)
+    held = np.array([np.bincount(own, minlength=n + 1) for own in tables_of(cells, n, n)])
+
+    def errors(table: np.ndarray) -> np.ndarray:
+        return np.asarray(held @ (chances * (table - x[:, None]) ** 2).sum(axis=1))
+
+    frozen = np.array(found.table, dtype=float)
+    assert errors(frozen).max() <= found.at_most * (1 + 1e-12)
+    within: Any = {"type": "ineq", "fun": lambda v: v[-1] - errors(v[:-1])}
+    start = np.append(frozen, errors(frozen).max())
+    best = minimize(lambda v: float(v[-1]), start, constraints=within, method="SLSQP", options={"ftol": 1e-12, "maxiter": 300})
+    assert found.at_least <= best.fun * (1 + 1e-7) and best.fun <= found.at_most * (1 + 1e-7)
+    assert found.at_least > 0.98 * found.at_most
+
+
+def test_estimates_of_a_table_stand_beside_its_answers() -> None:
+    made = counts(3, 1.0)
+    released = made.release([4, 2, 0])
+    found = ReadAnswer.of(made, {"name": "estimates", "reading": "answers", "records": 6}).table(made, released)
+    assert found.keys == released.answer_tables()[0].keys
+    assert found.answers.tolist() == minimax_reading(made, 6).apply(released.answers).tolist()
+    assert "3 counts that add up to 6" in found.meaning
+
+
+def test_many_counts_of_slightly_different_noise_are_read_together() -> None:
+    made = counts(50, 1.0)
+    found = minimax_reading(made, 100)
+    assert len({*found.rates}) > 1 and 178 < found.at_least <= found.at_most < 179.91 < 0.5 * made.error()
+
+
+def test_crowded_counts_are_published_as_they_are() -> None:
+    with pytest.raises(InvalidProblem, match="n: 49 records are too many for 3 counts"):
+        minimax_reading(counts(3, 1.0), 49)
+    with pytest.raises(InvalidProblem, match="loss"):
+        minimax_reading(counts(3, 1.0), 6, loss="absolute")
 
 
 PROBLEM = """
@@ -193,8 +259,18 @@ def test_a_problem_file_asks_for_an_estimate_beside_the_answer(tmp_path: Path, c
         assert not Path("b").exists()
 
 
+UNEVEN = [[0.0, 1.0, 4.0], [1.0, 0.0, 4.0], [4.0, 4.0, 0.0]]
 OTHERS: dict[str, tuple[Any, ...]] = {
-    "several queries": (Workload([[1, 0], [0, 1]]), metrics.uniform(2, 1.0), "laplace", "pure", "one query"),
+    "overlapping counts": (Workload([[1, 0], [1, 1]]), metrics.uniform(2, 1.0), "laplace", "pure", "for the identity"),
+    "counts of two scales": (Workload.identity(3), metrics.from_matrix(UNEVEN), "laplace", "pure", "alike"),
+    "counts of records that appear": (Workload.identity(2), metrics.add_remove(2, 1.0), "laplace", "pure", "public"),
+    "levels of units": (
+        Workload.nested(2, {"half": ["x", "y"]}),
+        metrics.uniform(2, 1.0),
+        "laplace",
+        "pure",
+        "by themselves",
+    ),
     "a weight": (Workload([[3, 0]]), metrics.uniform(2, 1.0), "laplace", "pure", "number of records"),
     "amounts": (Workload([[1, 0, 2]]), metrics.uniform(3, 1.0), "laplace", "pure", "number of records"),
     "normal noise": (Workload([[1, 0]]), metrics.uniform(2, 1.0), "gaussian", "zcdp", "geometric"),
