@@ -287,7 +287,9 @@ DERIVED = Named(
             "share": noted("A table: each of its answers as a share of their sum.", text()),
             "within": noted("Columns of that table: shares are of the sum of rows with equal values there.", list_of(text())),
             "per": noted("What ratios are multiplied by, such as 100 or 1000.", POSITIVE),
-            "reading": noted("One count, or the table of all: estimates of least worst-case error, biased, beside them.", text()),
+            "reading": noted(
+                "One count, or the table of all: estimates of least worst-case error, biased, beside them.", text()
+            ),
             "records": noted("The public number of records, for a reading.", COUNT),
             "limit": noted("A public upper limit of the count in its place, which no data decided.", COUNT),
             "unit": noted("What they are counted in.", text()),
