@@ -80,7 +80,8 @@ class MinimaxReading:
         allowed = Counter([self.budget * ROUNDED_DOWN]) if cells == 1 else kinds
 
         def above(rate: Fraction) -> arb:
-            return _largest(errors(exp_ball(-rate), self.table) - rational_ball(slope) * np.arange(n + 1))
+            line: Any = rational_ball(slope)
+            return _largest(errors(exp_ball(-rate), self.table) - line * np.arange(n + 1))
 
         def below(rate: Fraction) -> arb:
             return least(exp_ball(-rate), prior) / draws
