@@ -50,12 +50,12 @@ NO_INTERVAL = "intervals: none is known around an estimate; take that of the rel
 class MinimaxReading:
     """An estimate of a count for each noisy count: `table[j]` for an answer j in 0..n, the ends for answers beyond them.
 
-    query: the answer, or the table of answers, that it is for. rates: r of the noise of each count, its law proportional to
-    exp(-r |z|): (1,) for a count in 0..n, (N,) for counts that add up to n. budget: between two values of a record of which one
-    counts. table: (n + 1,). prior: whole weights of 0..n. loss: "squared" or "absolute". slope: b of lines a + b x above the
-    errors at all x. at_most: the expected loss, of all counts together, is at most this whatever they are. at_least: in the
-    worst case no mechanism with this guarantee has a smaller one; of several counts, no table for this noise. bias: how far an
-    expected estimate is from its count at most. Raises `InvalidProblem` for a prior that does not fit.
+    query: the answer, or the table of answers, that it is for. rates: r of each count, whose noise has a law proportional to
+    exp(-r |z|). One rate is for a count in 0..n, (N,) are for counts that add up to n. budget: between two values of a record
+    of which one counts. table: (n + 1,). prior: whole weights of 0..n. loss: "squared" or "absolute". slope: b of lines a + b x
+    above the errors at all x. at_most: the expected loss, of all counts together, is at most this whatever they are. at_least:
+    in the worst case no mechanism with this guarantee has a smaller one; of several counts, no table for this noise. bias: how
+    far an expected estimate is from its count at most. Raises `InvalidProblem` for a prior that does not fit.
     """
 
     query: str
