@@ -79,11 +79,6 @@ class DiscreteStudent:
                 waiting = waiting[~kept]
         return noise
 
-    def pmf(self, k: int) -> float:
-        """`P(Z = k)`, as a float."""
-        scaled = 1 + (k / self.scale) ** 2
-        return float(scaled) ** -self.power / (self._mass(self.power) * float(self.scale))
-
     def variance(self) -> float:
         """`E Z^2`, as a float: `scale^2 / (2 power - 3)` but for narrow laws."""
         if self.scale >= WIDE:
