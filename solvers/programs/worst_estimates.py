@@ -152,6 +152,7 @@ def least_worst_sizes(rate: float, n: int) -> Solution[Estimates]:
         b_ub=np.zeros(size),
         A_eq=np.hstack([np.kron(np.eye(size), np.ones(size)), np.zeros((size, 1))]),
         b_eq=np.ones(size),
+        exactness=1e-10,
     )
     if found.x is None:
         raise ArithmeticError(found.message)
