@@ -281,7 +281,7 @@ class AdditiveComposition(GridComposition[AdditiveMechanism]):
 
     def noise_of_laplace(self, made: AdditiveMechanism) -> Iterable[tuple[Fraction, int | None]]:
         """Where budgets are those of changes, and not of units of a distance."""
-        rates = {} if made.delta is not None or isinstance(made.relation, InvariantDistance) else _laplace_rates(made)
+        rates = {} if made.delta is not None or isinstance(made.relation, InvariantDistance) else laplace_rates(made)
         farthest = _farthest(made) if rates else None
         return [(rate, None if farthest is None else farthest[k]) for k, rate in rates.items()]
 
@@ -298,7 +298,7 @@ class AdditiveComposition(GridComposition[AdditiveMechanism]):
         answers move."""
         if made.falloff != "exponential" or made.delta is not None:
             return ()
-        rates = _laplace_rates(made)
+        rates = laplace_rates(made)
         moved = np.zeros(len(made.grid.exponents), dtype=object)
         for element, amount in change:
             if is_unwritten(made):
@@ -316,7 +316,7 @@ class AdditiveComposition(GridComposition[AdditiveMechanism]):
 def _common_shapes(made: AdditiveMechanism, budget: Fraction) -> tuple[Tradeoff, ...]:
     """Those of the change that moves the same answers as all others of at most the budget, by as many steps of the grid or
     more; none where no single one does."""
-    rates = {} if made.delta is not None or is_unwritten(made) else _laplace_rates(made)
+    rates = {} if made.delta is not None or is_unwritten(made) else laplace_rates(made)
     moves = single_changes(made, budget) if rates else None
     if moves is None:
         return ()
@@ -351,7 +351,7 @@ def _within_moves(moves: Sequence[tuple[Fraction, int]], others: Sequence[tuple[
     return True
 
 
-def _laplace_rates(made: AdditiveMechanism) -> dict[int, Fraction]:
+def laplace_rates(made: AdditiveMechanism) -> dict[int, Fraction]:
     """The rate for each step of the grid of every coordinate with noise, where the noise is independent discrete Laplace noise;
     empty where it is not."""
     norm = made.norm
