@@ -1,4 +1,4 @@
-"""Exact draws from a finite law whose weights are known as balls of any radius.
+"""Exact draws from a finite law whose weights are known as balls of any radius; the law of least noise under (epsilon, delta).
 
 Why the law is exact: docs/theory/sampling.md, section 0.
 """
@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.arrays import frozen
+from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign
+from designer.base.errors import InvalidProblem
+from designer.limits import MOST_TRUNCATED
 from designer.sampling.integer_samplers import LazyUniform, resolve
-from solvers.exact.balls import working_precision
+from solvers.exact.balls import decided, exp_ball, rational_ball, working_precision
 
 if TYPE_CHECKING:
     from flint import arb
@@ -98,3 +101,55 @@ class FiniteLaw:
             return None if None in over else over.count(False)
 
         return resolve([uniform], answer)
+
+
+@dataclass(frozen=True, eq=False)
+class TruncatedGeometric:
+    """Integers z, with -z as likely, of the tails `T_1 = a (1 - delta) / (1 + a)`, `T_(k+1) = max(0, a (T_k - delta))`,
+    `T_k = P(z >= k)`, `a = exp(-rate)`.
+
+    Of all integer laws that a shift by 1 changes by (rate, delta), this one has the least tails, all at once
+    (docs/theory/staircase.md, 8). `P(z) = a P(z - 1)` from 0 up to the largest value, `reach`, which has what is left.
+
+    >>> TruncatedGeometric(Fraction(1), Fraction(1, 20)).masses.round(6).tolist()
+    [0.535267, 0.196914, 0.035453]
+    """
+
+    rate: Fraction
+    delta: Fraction
+    reach: int = field(init=False)
+    masses: Floats = field(init=False, repr=False)  # of 0, 1, ..., reach
+    _law: FiniteLaw = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        reach = decided(self._reach)
+        if reach is None or reach > MOST_TRUNCATED:
+            raise InvalidProblem(
+                f"noise: of rate {float(self.rate):.3g} and delta {float(self.delta):.3g} reaches "
+                f"{reach or 'too far'}, more than the {MOST_TRUNCATED} values that are tabulated; raise either, or use laplace."
+            )
+        assign(self, reach=reach)
+        with working_precision(PRECISION):
+            masses = np.array([float(mass) for mass in self._masses()])
+        masses.setflags(write=False)
+        assign(self, masses=masses, _law=FiniteLaw(lambda: [*(half := self._masses())[:0:-1], *half]))
+
+    def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        """`size` independent integers."""
+        return self._law.draw(size, entropy) - self.reach
+
+    def _parts(self) -> tuple[arb, arb, arb]:
+        """a, T_1, and c with `T_k = a^(k - 1) (T_1 + c) - c` as far as that is above 0."""
+        ratio = exp_ball(-self.rate)
+        delta = rational_ball(self.delta)
+        return ratio, ratio * (1 - delta) / (1 + ratio), ratio * delta / (1 - ratio)
+
+    def _reach(self) -> int | None:
+        _, first, left = self._parts()
+        found = ((1 + first / left).log() / rational_ball(self.rate)).ceil().unique_fmpz()
+        return None if found is None else int(found)
+
+    def _masses(self) -> list[arb]:
+        ratio, first, left = self._parts()
+        powers = list(accumulate([ratio] * (self.reach - 1), lambda power, a: power * a, initial=ratio**0))
+        return [*((1 - 2 * first) * power for power in powers), powers[-1] * (first + left) - left]
