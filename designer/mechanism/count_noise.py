@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.arrays import Floats
+from designer.base.arrays import Floats, frozen
 from designer.base.checks import count, rational, shown
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
@@ -44,8 +45,9 @@ class DrawnCounts(DrawnNoise):
         """The probabilities of 0, 1, 2, ..., of both signs together, of each kind of coordinate, and the kinds of all, (s,)."""
 
     @cached_property
-    def _laws(self) -> tuple[list[Floats], NDArray[np.intp]]:
-        return self.laws()
+    def _laws(self) -> tuple[tuple[Floats, ...], NDArray[np.intp]]:
+        known, places = self.laws()
+        return tuple(map(frozen, known)), frozen(places)
 
     def tight(self, rows: Floats) -> bool:
         return bool((np.count_nonzero(rows, axis=1) <= 1).all())
@@ -204,7 +206,7 @@ class Truncated:
     def over(self, moved: Sequence[Difference]) -> DrawnTruncated:
         """The law, whatever the differences are; those that move several counts, or one by several steps, are refused."""
         rate = {rate: TruncatedGeometric(Fraction(rate), Fraction(self.delta)) for rate in dict.fromkeys(self.rates)}
-        drawn = DrawnTruncated(self, rate)
+        drawn = DrawnTruncated(self, MappingProxyType(rate))
         if not all(map(drawn.reaches, moved)):
             raise InvalidProblem(
                 "noise: some protected difference moves several counts, or one by several steps; a delta is proven for one "

@@ -130,8 +130,7 @@ class TruncatedGeometric:
             )
         assign(self, reach=reach)
         with working_precision(PRECISION):
-            masses = np.array([float(mass) for mass in self._masses()])
-        masses.setflags(write=False)
+            masses = frozen(np.array([float(mass) for mass in self._masses()]))
         assign(self, masses=masses, _law=FiniteLaw(lambda: [*(half := self._masses())[:0:-1], *half]))
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
