@@ -59,6 +59,7 @@ from designer.base.arrays import Immutable
 from designer.base.checks import positive, shown
 from designer.base.errors import InvalidLedger, InvalidProblem, LedgerUnavailable, OverTotal, Refusal
 from designer.base.json_text import plain
+from designer.base.output import write_whole
 from designer.base.progress_line import logged
 from designer.certificate.frozen import FrozenMechanism, Released, require_unchanged
 from designer.certificate.guarantee import About, Guarantee
@@ -176,6 +177,15 @@ class Ledger:
             require_known(found)
         self._known = found
         return found
+
+    def save(self, path: str | Path) -> Path:
+        """A new file with these entries, which every command and the second verifier read; a copy, which goes no further.
+
+        path: where no file is; `InvalidProblem` elsewhere.
+        """
+        with self._unaltered(), self.store.rows() as rows:
+            self._read(rows)
+            return write_whole(Path(path), rows.content, replace=False)
 
     @property
     def head(self) -> str:

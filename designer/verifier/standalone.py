@@ -2919,8 +2919,9 @@ def check_release(release, spec, made):
 # What several releases cost together. A ledger is a chain of entries: the hash of one is SHA-256 of the hash before it, a line
 # feed, and its text. A release counts from the entry that reserves it on, whatever becomes of it. L14: of releases of which
 # each may be chosen after the last, epsilons and deltas add up, and so do rhos; rho-zCDP is (epsilon, delta)-private for every
-# epsilon >= rho and delta = exp(-(epsilon - rho)^2 / (4 rho)) (Bun and Steinke 2016, Proposition 1.3); a record that is
-# replaced is one that disappears and one that appears, at twice the epsilon and four times the rho of each.
+# epsilon >= rho and delta = exp(-(epsilon - rho)^2 / (4 rho)) (Bun and Steinke 2016, Proposition 1.3); squares of mu add up
+# (Dong, Roth and Su 2022, Corollary 3.3), and chances to tell all beside them; a record that is replaced is one that disappears
+# and one that appears, at twice the epsilon and four times the rho of each.
 
 ENTRIES = {
     "opened": "format version ledger software", "stated": "dataset total publishes content",
@@ -2979,7 +2980,23 @@ def require_covered(name, total, publishes, expenses):
     within = plain and sum(epsilons) <= total.epsilon and sum(deltas) <= total.delta
     if not within and rho is not None and rho <= total.epsilon:
         within = rho == 0 or exp(-((total.epsilon - rho) ** 2) / (4 * rho))[1] <= between(total.delta)[0]
+    within = within or (set(times) <= {1} and within_as_normal(expenses, total))
     only(within, f"{name!r}, whose releases keep its total by no rule that this program knows")
+
+
+def within_as_normal(expenses, total):
+    """Whether releases that promise mu-GDP and a chance to tell all keep (epsilon, delta) together."""
+    listed = [shape for own in expenses for shape in own.shapes]
+    chances = [shape for shape in listed if shape.kind == "epsilon_delta" and shape.epsilon == 0]
+    normals = [shape for shape in listed if shape.kind == "gaussian"]
+    if len(chances) + len(normals) < len(listed) or not all(own.shapes for own in expenses):
+        return False
+    mu, epsilon = root_above(sum(shape.mu_squared for shape in normals)), total.epsilon
+    left = total.delta - sum(shape.delta for shape in chances)
+    if mu == 0 or left <= 0 or epsilon > 40 or mu / 2 + epsilon / mu > 20:
+        return mu == 0 and left >= 0
+    first, second = normal(mu / 2 - epsilon / mu), normal(-mu / 2 - epsilon / mu)
+    return first[1] - times(exp(epsilon), second)[0] <= between(left)[0]
 
 
 def check_ledger(content, release_bytes):

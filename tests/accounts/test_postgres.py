@@ -60,9 +60,9 @@ def test_every_kind_of_entry_is_written_read_and_checked_as_in_a_file(address: s
     people = busy_ledger(address)
     found = Ledger(address)
     assert sorted(found.datasets) == ["firms", "people"] and checked(found, head=people.ledger.head).head == found.head
-    with found.store.rows() as rows:
-        (tmp_path / "copy").write_bytes(rows.content)
-    copy = Ledger(tmp_path / "copy")
+    copy = Ledger(found.save(tmp_path / "copy"))
+    with pytest.raises(InvalidProblem, match="exists; name another"):
+        found.save(tmp_path / "copy")
     assert copy.entries() == found.entries() and copy.id == found.id
     assert standalone.check_ledger((tmp_path / "copy").read_bytes(), None)[0].startswith("a ledger of")
     with pytest.raises(OverTotal):

@@ -19,7 +19,7 @@ from designer import Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total, checked
 from designer.accounts import ledger as ledger_module
 from designer.accounts.chain import FIRST, Edition, entry_hash
-from designer.base.errors import InvalidLedger, Refusal
+from designer.base.errors import InvalidLedger, OverTotal, Refusal
 from designer.base.json_text import canonical
 from designer.cli.entry import main
 from designer.verifier import standalone
@@ -133,6 +133,21 @@ def test_more_than_the_total_is_refused_whoever_wrote_it(notion: str, tmp_path: 
     written(tmp_path / "l", [*entries, entries[2]])
     found, (sentence,) = verdict(tmp_path / "l")
     assert found == first_verdict(tmp_path / "l") == "does not hold" and "more than its total" in sentence
+
+
+def test_releases_that_fit_as_normal_noise_alone_hold_and_one_more_does_not(tmp_path: Path) -> None:
+    """Ten are (3.748, 1e-6) by their lengths and (4.011, 1e-6) by their zCDP."""
+    people = stated(tmp_path / "l", Total(epsilon="3.748", delta="1e-6"))
+    for _ in range(10):
+        people.release(normal(), [5, 6, 7])
+    assert verdict(tmp_path / "l")[0] == first_verdict(tmp_path / "l") == "holds"
+    with pytest.raises(OverTotal):
+        people.release(normal(), [5, 6, 7])
+    entries = bodies(tmp_path / "l")
+    for wrong in ({"epsilon": "3747/1000"}, {"delta": "1/1010000"}):
+        entries[1]["total"].update({"epsilon": "937/250", "delta": "1/1000000", **wrong})
+        written(tmp_path / "l", entries)
+        assert verdict(tmp_path / "l")[0] == "cannot check" and first_verdict(tmp_path / "l") == "does not hold"
 
 
 def test_a_record_that_is_replaced_costs_what_one_that_goes_and_one_that_comes_cost(tmp_path: Path) -> None:
