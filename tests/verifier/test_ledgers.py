@@ -32,6 +32,11 @@ def appears() -> Any:
     return design(Problem(Workload.identity(3), metrics.add_remove(3, [0.25] * 3)), "laplace").mechanism
 
 
+def whole() -> Any:
+    """Laplace noise that costs 1."""
+    return pure(1.0)
+
+
 def long_ledger(path: Path) -> Ledger:
     """Three data sets under three notions, with entries that sum up."""
     ledger = busy_ledger(path).ledger
@@ -77,7 +82,8 @@ def test_periods_corrections_keys_and_approvals_hold_and_lost_keys_are_named(tmp
         (Total(epsilon=1), appears, 4, True),
         (Total(epsilon=1, delta="1e-9"), pure, 4, True),
         (Total(epsilon=3, delta="1e-6"), normal, 4, True),
-        (Total(epsilon="2.6", delta="1e-6"), normal, 4, False),  # the sharper conversions of the project alone prove it
+        (Total(epsilon="2.6", delta="1e-6"), normal, 4, True),  # as normal noise, and not by its zCDP
+        (Total(epsilon="2.9", delta="0.01"), whole, 3, False),  # the products of the project alone prove it
     ],
 )
 def test_totals_of_each_notion(total: Total, made: Any, times: int, holds: bool, tmp_path: Path) -> None:
@@ -275,8 +281,8 @@ def test_files_that_are_no_ledgers(content: bytes) -> None:
 
 
 def test_a_ledger_that_only_one_verifier_can_check_is_said_to_be_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    people = Ledger.create(tmp_path / "l", who="Ada").state("people", Total(epsilon="2.6", delta="1e-6"), publishes=[PUBLIC])
-    for _ in range(4):
-        people.release(normal(), [5, 6, 7])
+    people = Ledger.create(tmp_path / "l", who="Ada").state("people", Total(epsilon="2.9", delta="0.01"), publishes=[PUBLIC])
+    for _ in range(3):
+        people.release(whole(), [5, 6, 7])
     assert issubclass(InvalidLedger, Refusal) and main(["verify", str(tmp_path / "l"), "--independent"]) == 3
     assert "keep its total by no rule that this program knows" in capsys.readouterr().err
