@@ -35,6 +35,7 @@ PARTS = {
             "certificates_in_rationals",
             "names_instead_of_positions",
             "versions_of_files",
+            "signed_bytes",
             "documentation_site",
         )
     ],
@@ -64,7 +65,7 @@ PARTS = {
     "theory/guarantees": [
         f"theory/{name}" for name in ("tradeoff", "approximate", "composition")
     ],
-    "theory/least_noise": ["theory/staircase", "theory/biased"],
+    "theory/least_noise": ["theory/staircase", "theory/readings", "theory/biased"],
     "theory/noise": [
         f"theory/{name}"
         for name in ("scales", "ellipsoid", "bundles", "strategies", "lattice")

@@ -147,7 +147,8 @@ def _names_itself(entry: Entry) -> bool:
 #
 # `opened` begins a file; `stated` names a data set, its total and what may be published of it without protection; `raised`
 # states them anew; `reserved` is the expense of one release before its data are touched; `released` the hash of what came
-# out, before anybody sees it; `abandoned` that nothing did. `summed` is what all data sets stand at, written at intervals.
+# out, before anybody sees it; `abandoned` that nothing did. `keys`, `lost` and `approved` say who may sign (`signers.py`).
+# `summed` is what all data sets stand at, and the rule of keys, written at intervals.
 
 
 FORMAT = "dp-designer/ledger"
@@ -160,7 +161,10 @@ KINDS = {
     "reserved": {"dataset", "expense", "guarantee", "rows"},
     "released": {"dataset", "reservation", "output"},
     "abandoned": {"dataset", "reservation"},
-    "summed": {"standings"},
+    "keys": {"keys", "signatures"},
+    "lost": {"keys", "signatures", "reason"},
+    "approved": {"entry"},
+    "summed": {"standings", "signing"},
 }
 OPTIONAL = {"reserved": {"period", "replaces"}}  # keys that an entry of a kind may have, too
 
@@ -281,14 +285,9 @@ def entry_reserved(
     }
 
 
-def entry_released(dataset: str, reservation: int, output: str) -> dict[str, Any]:
-    """The entry of an output of this hash."""
-    return {"kind": "released", "dataset": dataset, "reservation": reservation, "output": output}
-
-
-def entry_abandoned(dataset: str, reservation: int) -> dict[str, Any]:
-    """The entry of a release that failed before anything came out."""
-    return {"kind": "abandoned", "dataset": dataset, "reservation": reservation}
+def entry_ended(dataset: str, reservation: int, **output: str) -> dict[str, Any]:
+    """The entry of an output of this hash; without one, of a release that failed before anything came out."""
+    return {"kind": "released" if output else "abandoned", "dataset": dataset, "reservation": reservation, **output}
 
 
 def noted_by(content: Mapping[str, Any], who: str, signer: str | None) -> dict[str, Any]:
@@ -329,56 +328,12 @@ def require_opened(first: Entry) -> str:
 UNPRINTABLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 # Alphabets with letters that look like those of another of them; a word is written in one.
 ALPHABETS = frozenset({"LATIN", "GREEK", "COPTIC", "CYRILLIC", "ARMENIAN", "CHEROKEE", "LISU", "GEORGIAN", "DESERET", "OSAGE"})
-# What other alphabets have that looks like a letter of this one; dashes and quotes.
-ALIKE = {
-    "A": "АΑ",
-    "B": "ВΒ",
-    "E": "ЕΕЁ",
-    "G": "Ԍ",
-    "H": "НΗ",
-    "I": "ІΙӀЇ",
-    "J": "Ј",
-    "K": "КΚ",
-    "L": "Լ",
-    "M": "МΜ",
-    "N": "Ν",
-    "O": "ОΟՕ",
-    "P": "РΡ",
-    "Q": "Ԛ",
-    "S": "Ѕ",
-    "T": "ТΤ",
-    "W": "Ԝ",
-    "X": "ХΧ",
-    "Y": "УҮΥ",
-    "Z": "Ζ",
-    "a": "аαɑ",
-    "b": "вβь",
-    "c": "сϲ",
-    "d": "ԁ",
-    "e": "еεё",
-    "g": "ցɡ",
-    "h": "һհ",
-    "i": "іιїı",
-    "j": "јϳ",
-    "k": "кκ",
-    "l": "ӏ",
-    "m": "м",
-    "n": "νηո",
-    "o": "оοօ",
-    "p": "рρ",
-    "q": "ԛ",
-    "r": "г",
-    "s": "ѕ",
-    "t": "тτ",
-    "u": "ս",
-    "w": "ԝω",
-    "x": "хχ",
-    "y": "уүγυ",
-    "-": "‐‑‒–—―−",
-    "'": "’‘ʼ´",
-    "/": "∕⁄",
-}
-_LOOK = str.maketrans({other: letter for letter, others in ALIKE.items() for other in others})
+# A letter, and what other alphabets have that looks like it; dashes and quotes.
+ALIKE = (
+    "AАΑ BВΒ EЕΕЁ GԌ HНΗ IІΙӀЇ JЈ KКΚ LԼ MМΜ NΝ OОΟՕ PРΡ QԚ SЅ TТΤ WԜ XХΧ YУҮΥ ZΖ aаαɑ bвβь cсϲ dԁ eеεё gցɡ hһհ iіιїı "
+    "jјϳ kкκ lӏ mм nνηո oоοօ pрρ qԛ rг sѕ tтτ uս wԝω xхχ yуүγυ -‐‑‒–—―− '’‘ʼ´ /∕⁄"
+)
+_LOOK = str.maketrans({other: word[0] for word in ALIKE.split() for other in word[1:]})
 _STROKES = str.maketrans("1I|0O", "llloo")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from designer.accounts.chain import RESTORE, Entry, escaped, look_alike, output_hash, require_canonical
 from designer.accounts.dataset_state import SUMMED, Balance, Standings, advanced, datasets, summed
 from designer.accounts.ledger import Ledger
+from designer.accounts.signers import APPROVED, KEYS, LOST, SigningRule, require_accepted, rules_of
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
 from designer.base.errors import InvalidLedger, InvalidProblem, InvalidSpec
@@ -27,7 +28,8 @@ OLDER = "it is an older copy, or another ledger; whatever was released since is 
 class Checked(Immutable):
     """A ledger that holds. open: the reservations whose end is not known, which count as spent. notes: what is odd, no breach.
 
-    signed: how many entries each key has signed.
+    signed: how many entries each key has signed. rules: which keys might sign, one rule after another.
+    verified: whether signatures were verified, or only counted.
     """
 
     ledger: str
@@ -35,6 +37,13 @@ class Checked(Immutable):
     balances: tuple[Balance, ...]
     signed: Mapping[str, int]
     notes: tuple[str, ...]
+    rules: tuple[SigningRule, ...] = ()
+    verified: bool = False
+
+    @property
+    def breaks(self) -> tuple[Entry, ...]:
+        """The entries that replaced keys which are said to be lost: signed by a new key alone."""
+        return tuple(entry for entry in self.entries if entry.kind == LOST)
 
     @property
     def head(self) -> str:
@@ -48,7 +57,9 @@ class Checked(Immutable):
 
 
 @step("checking a ledger")
-def checked(ledger: Ledger, *, head: str | None = None, trusted: Trusted | None = None) -> Checked:
+def checked(
+    ledger: Ledger, *, head: str | None = None, trusted: Trusted | None = None, accepted: Sequence[str] | None = ()
+) -> Checked:
     """Check the whole ledger; `InvalidLedger` names the first entry that does not hold.
 
     Parameters
@@ -56,6 +67,7 @@ def checked(ledger: Ledger, *, head: str | None = None, trusted: Trusted | None 
     ledger : the opened ledger.
     head : the hash of an entry, such as a release carries, that must be in the chain.
     trusted : verifies signatures; without it only their presence is looked at.
+    accepted : the hashes of entries that replace lost keys; any other is refused. None refuses none: see `Checked.breaks`.
     """
     entries = ledger.entries(anew=True)
     for entry in entries:
@@ -63,7 +75,10 @@ def checked(ledger: Ledger, *, head: str | None = None, trusted: Trusted | None 
     _require_head(entries, head)
     _require_sums(entries)
     balances = _balances(entries)
-    return Checked(ledger.id, entries, balances, _signed(entries, trusted), _notes(entries))
+    signed, rules = _signed(entries, trusted), rules_of(entries)
+    if accepted is not None:
+        require_accepted(entries, accepted)
+    return Checked(ledger.id, entries, balances, signed, _notes(entries), rules, trusted is not None)
 
 
 def require_recorded(entries: Sequence[Entry], release: Path | Mapping[str, Any]) -> Entry:
@@ -94,11 +109,13 @@ def _require_head(entries: Sequence[Entry], head: str | None) -> None:
 def _require_sums(entries: Sequence[Entry]) -> None:
     """Every entry that sums says what all before it come to."""
     standings: Standings = {}
-    begin = 0
+    rule, begin = SigningRule(), 0
     for place, entry in enumerate(entries):
         if entry.kind == SUMMED:
-            standings, begin = advanced(standings, entries[begin:place]), place + 1
-            if canonical(entry.content["standings"]) != canonical(summed(standings)["standings"]):
+            between = entries[begin:place]
+            standings, rule, begin = advanced(standings, between), rule.after(between), place + 1
+            expected = summed(standings, rule)
+            if any(canonical(entry.content[key]) != canonical(expected[key]) for key in ("standings", "signing")):
                 raise InvalidLedger(
                     f"ledger: entry {entry.number} does not say what the entries before it add up to. {RESTORE}"
                 )
@@ -107,7 +124,8 @@ def _require_sums(entries: Sequence[Entry]) -> None:
 def _balances(entries: Sequence[Entry]) -> tuple[Balance, ...]:
     """Every data set, within its totals; every entry belongs to one."""
     names = datasets(entries)
-    strays = [entry.number for entry in entries[1:] if entry.kind != SUMMED and entry.content.get("dataset") not in names]
+    apart = (SUMMED, KEYS, LOST, APPROVED)
+    strays = [entry.number for entry in entries[1:] if entry.kind not in apart and entry.content.get("dataset") not in names]
     if strays:
         raise InvalidLedger(f"ledger: entry {strays[0]} speaks of a data set that was never stated. {RESTORE}")
     try:
@@ -167,4 +185,6 @@ def plain_check(found: Checked) -> dict[str, Any]:
         "open": list(found.open),
         "signed": dict(found.signed),
         "notes": list(found.notes),
+        "rules": [rule.to_dict() for rule in found.rules],
+        "breaks": [{"entry": entry.number, "hash": entry.hash, "reason": entry.content["reason"]} for entry in found.breaks],
     }

@@ -15,6 +15,7 @@ from typing import Any
 
 from designer.accounts.chain import RESTORE, DatasetTerms, Edition, Entry
 from designer.accounts.composition.cost_record import Expense, Spent
+from designer.accounts.signers import SigningRule
 from designer.accounts.totals import Total, decimal_text
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
@@ -176,20 +177,21 @@ def _after(standing: DataSetState | None, name: str, entries: Sequence[Entry]) -
     return DataSetState(name, terms, row, scope, tuple(equal.values()))
 
 
-def summed(standings: Standings) -> dict[str, Any]:
-    """The content of an entry that sums up all data sets."""
-    return {"kind": SUMMED, "standings": [standing.to_dict() for standing in standings.values()]}
+def summed(standings: Standings, rule: SigningRule) -> dict[str, Any]:
+    """The content of an entry that sums up all data sets. rule: of who may sign."""
+    return {"kind": SUMMED, "standings": [standing.to_dict() for standing in standings.values()], "signing": rule.to_dict()}
 
 
-def standings_of(entry: Entry, first: Callable[[int], Entry]) -> Standings:
+def sum_of(entry: Entry, first: Callable[[int], Entry]) -> tuple[Standings, SigningRule]:
     """What an entry that sums says. first: the entry of a number."""
     try:
         listed = [DataSetState.from_dict(data, first) for data in entry.content["standings"]]
+        rule = SigningRule(**entry.content["signing"])
     except InvalidLedger:
         raise
     except (InvalidProblem, InvalidSpec, TypeError, ValueError, KeyError) as error:
         raise InvalidLedger(f"ledger: entry {entry.number} was not written by this program ({error}). {RESTORE}") from None
-    return {standing.name: standing for standing in listed}
+    return {standing.name: standing for standing in listed}, rule
 
 
 def length(standings: Standings) -> int:

@@ -25,10 +25,9 @@ from designer.accounts.chain import (
     Edition,
     Entry,
     dataset_name,
-    entry_abandoned,
+    entry_ended,
     entry_opened,
     entry_raised,
-    entry_released,
     entry_reserved,
     entry_stated,
     login_name,
@@ -50,22 +49,24 @@ from designer.accounts.dataset_state import (
     advanced,
     length,
     none_of,
-    standings_of,
+    sum_of,
     summed,
 )
-from designer.accounts.store import WAIT, Rows, Store, place_of, require_content
+from designer.accounts.signers import SigningRule, entry_approved, entry_keys
+from designer.accounts.store import WAIT, EntryStore, Rows, Store, is_address, place_of, require_content
 from designer.accounts.totals import Total
 from designer.base.arrays import Immutable
 from designer.base.checks import positive, shown
 from designer.base.errors import InvalidLedger, InvalidProblem, LedgerUnavailable, OverTotal, Refusal
 from designer.base.json_text import plain
+from designer.base.output import write_whole
 from designer.base.progress_line import logged
 from designer.certificate.frozen import FrozenMechanism, Released, require_unchanged
 from designer.certificate.guarantee import About, Guarantee
 from designer.files.releases import release_document, sealed
 from designer.relations.records.row_unit import RowUnit, row_unit_of
 
-SPENT = "The budget stays spent: it was reserved in entry {number} of the ledger before data were used."
+SPENT = "The budget stays spent: it was reserved in entry {number} before data were used. Another release spends again."
 REOPEN = "It is refused for ever by this object; open the file again (Ledger) once it is restored."
 AnyRelease = TypeVar("AnyRelease", bound=Released)
 MadeRelease = TypeVar("MadeRelease", bound=Released, covariant=True)
@@ -100,13 +101,21 @@ class Signer(Protocol):
         """The signature of a message, as a text."""
 
 
+def _store_of(path: str | Path, wait: float) -> EntryStore:
+    if not is_address(path):
+        return Store(place_of(path), wait)
+    from designer.accounts.postgres import PostgresStore
+
+    return PostgresStore(str(path), wait)
+
+
 class Ledger:
-    """The ledger of a file that is there; `Ledger.create` makes one.
+    """The ledger of a file that is there, or of a table at `postgresql://...`; `Ledger.create` makes one.
 
     who: the name that entries are made in; by default the login name. wait: seconds to wait for other processes that write.
-    signer: signs every entry that is made here; needed to write where the first entry is signed. Raises `InvalidProblem` where
-    no file is, or it lies where locks do not hold. Raises `InvalidLedger` where its chain is broken; `LedgerUnavailable` where
-    it is busy, or the disk is full or fails.
+    signer: signs every entry that is made here; where the ledger names keys, one of them. Raises `InvalidProblem` where no
+    file is, or it lies where locks do not hold. Raises `InvalidLedger` where its chain is broken, or who signed might not;
+    `LedgerUnavailable` where it is busy, or the disk is full or fails.
 
     An object whose file was set back, exchanged or damaged beneath it refuses everything from then on, even once the file is as
     before. What it has released meanwhile may be missing. Open the file again once it is restored.
@@ -115,15 +124,11 @@ class Ledger:
     def __init__(self, path: str | Path, *, who: str | None = None, wait: float = WAIT, signer: Signer | None = None) -> None:
         self.who = login_name() if who is None else stated_text(who, "who")
         self.signer = signer
-        self.store = Store(place_of(path), positive(wait, "wait"))
+        self.store = _store_of(path, positive(wait, "wait"))
         self._known: tuple[Entry, ...] = ()
         self._seen: _Seen | None = None
         self._altered: str | None = None
-        if not self.store.path.exists():
-            raise InvalidProblem(
-                f"ledger: {shown(str(self.store.path))} is not there; name a ledger that is, or make one (create).",
-                value=self.store.path,
-            )
+        self.store.require_there()
         with self.store.rows() as rows:
             self.id = require_opened(rows.entry(1))
             self._read(rows)
@@ -137,11 +142,27 @@ class Ledger:
         wait: float = WAIT,
         signer: Signer | None = None,
         exist_ok: bool = False,
+        also: Sequence[str] = (),
+        signatures: int = 1,
     ) -> Ledger:
-        """Make the ledger of a new file; where one is there, `InvalidProblem`, or that one if `exist_ok`."""
+        """Make the ledger of a new file; where one is there, `InvalidProblem`, or that one if `exist_ok`.
+
+        signer: from the first entry on, only it may sign. also: further keys that may; signatures: of so many different keys, 1
+        or 2, does a release need (`name_keys`).
+        """
         name = login_name() if who is None else stated_text(who, "who")
-        identifier = os.urandom(16).hex()
-        Store.create(path, lambda: _chained(None, [entry_opened(identifier)], name, signer), positive(wait, "wait"), exist_ok)
+        contents: list[Mapping[str, Any]] = [entry_opened(os.urandom(16).hex())]
+        if also or signatures != 1:
+            if signer is None:
+                raise InvalidProblem("signer: is missing, and further keys are named; give the key that opens the ledger.")
+            contents.append(entry_keys([signer.key, *also], signatures))
+        first, limit = partial(_chained, None, contents, name, signer), positive(wait, "wait")
+        if is_address(path):
+            from designer.accounts.postgres import PostgresStore
+
+            PostgresStore.create(str(path), first, limit, exist_ok)
+        else:
+            Store.create(path, first, limit, exist_ok)
         return cls(path, who=who, wait=wait, signer=signer)
 
     def entries(self, *, anew: bool = False) -> tuple[Entry, ...]:
@@ -156,6 +177,15 @@ class Ledger:
             require_known(found)
         self._known = found
         return found
+
+    def save(self, path: str | Path) -> Path:
+        """A new file with these entries, which every command and the second verifier read; a copy, which goes no further.
+
+        path: where no file is; `InvalidProblem` elsewhere.
+        """
+        with self._unaltered(), self.store.rows() as rows:
+            self._read(rows)
+            return write_whole(Path(path), rows.content, replace=False)
 
     @property
     def head(self) -> str:
@@ -235,19 +265,48 @@ class Ledger:
         found.standing()
         return found
 
-    def append(self, build: Callable[[Standings, Rows], Sequence[Mapping[str, Any]]]) -> tuple[Entry, ...]:
+    def name_keys(
+        self, keys: Sequence[str], *, signatures: int = 1, lost: str | None = None, approve: bool = False
+    ) -> SigningRule:
+        """Let entries from here on be signed by these keys alone, in an entry that a key which may sign now has signed.
+
+        keys: as signers name theirs; of `designer.files.signatures.PublicKey` its digits. signatures: of so many different keys
+        a release, and the next change of keys, needs: the second in an entry that approves it beforehand. lost: the reason why
+        no key that may sign now can do so; then one of the new keys signs, and `checked` takes it for a break until it is
+        accepted by its hash. approve: only approve, for another key, that these are named.
+        """
+        content = entry_keys(keys, signatures, lost)
+        self.append(lambda standings, rows: [entry_approved(content) if approve else content], any_key=lost is not None)
+        return self.signing
+
+    @property
+    def signing(self) -> SigningRule:
+        """Which keys may sign now, and how many of them a release needs."""
+        return self._now().rule
+
+    def append(
+        self, build: Callable[[Standings, Rows], Sequence[Mapping[str, Any]]], *, any_key: bool = False
+    ) -> tuple[Entry, ...]:
         """The entries of the contents that `build` makes of what data sets stand at, on the disk when this returns; nothing
-        else is written in between, but for an entry that sums, where one is due. The entries themselves are at hand, too."""
+        else is written in between, but for an entry that sums, where one is due. The entries themselves are at hand, too.
+
+        any_key: `build` is called whether or not the key may sign now.
+        """
 
         seen: list[_Seen] = []
+        key = None if self.signer is None else self.signer.key
 
         def chained(rows: Rows) -> list[Entry]:
             before = self._read(rows)
-            self._require_signer(rows.entry(1))
-            made = _chained(before.last, build(before.standings, rows), self.who, self.signer)
+            if not any_key:
+                before.rule.require_key(key)
+            contents = build(before.standings, rows)
+            for content in contents:
+                before.rule.require(content, key)
+            made = _chained(before.last, contents, self.who, self.signer)
             seen.append(before.with_more(made))
-            if seen[-1].due:
-                made += _chained(seen[-1].last, [summed(seen[-1].standings)], self.who, self.signer)
+            if seen[-1].due and (not seen[-1].rule.keys or key in seen[-1].rule.keys):
+                made += _chained(seen[-1].last, [summed(seen[-1].standings, seen[-1].rule)], self.who, self.signer)
                 seen.append(seen[-1].with_more(made[-1:]))
             return made
 
@@ -258,23 +317,16 @@ class Ledger:
             logged("ledger %s: entry %d, %s", self.id, entry.number, entry.kind)
         return tuple(entry for entry in new if entry.kind != SUMMED)
 
-    def _require_signer(self, first: Entry) -> None:
-        """One entry without a signature would spoil a ledger whose entries are all signed."""
-        if self.signer is None and first.signature is not None:
-            raise InvalidProblem(
-                f"signer: is missing; this ledger was opened by the key {shown(first.content['signer'])}, and every entry "
-                "of it is signed: give a key (--sign KEYFILE; in Python signer=)."
-            )
-
 
 @dataclass(frozen=True)
 class _Seen:
     """What a ledger object knows of its file. last: the last entry that it has read. sum: the number of the last one that sums,
-    0 where there is none."""
+    0 where there is none. rule: of who may sign."""
 
     last: Entry
     sum: int
     standings: Standings
+    rule: SigningRule
 
     @classmethod
     def of(cls, entries: Sequence[Entry], entry: Callable[[int], Entry]) -> _Seen:
@@ -282,8 +334,8 @@ class _Seen:
         first = entries[0]
         require_known([first])
         if first.kind == SUMMED:
-            return cls(first, first.number, standings_of(first, entry)).with_more(entries[1:])
-        return cls(first, 0, {}).with_more(entries[1:])
+            return cls(first, first.number, *sum_of(first, entry)).with_more(entries[1:])
+        return cls(first, 0, {}, SigningRule().after([first])).with_more(entries[1:])
 
     def with_more(self, entries: Sequence[Entry]) -> _Seen:
         """After further entries."""
@@ -291,7 +343,7 @@ class _Seen:
             return self
         require_known(entries)
         sums = [entry.number for entry in entries if entry.kind == SUMMED]
-        return _Seen(entries[-1], max([self.sum, *sums]), advanced(self.standings, entries))
+        return _Seen(entries[-1], max([self.sum, *sums]), advanced(self.standings, entries), self.rule.after(entries))
 
     @property
     def due(self) -> bool:
@@ -376,6 +428,19 @@ class DataSet:
         except InvalidProblem as error:
             after, refusal = None, str(error)
         return Forecast(balance, spent([expense]), after, refusal)
+
+    def approve(self, mechanism: FrozenMechanism, row: RowUnit | None = None, edition: Edition = PLAIN) -> None:
+        """Let another key release this once, where the ledger asks for two. Nothing is spent.
+
+        mechanism, row, edition: of the release to come, as for `reserve`. Raises `OverTotal` where the total does not cover it.
+        """
+        row, expense = row or RowUnit(), _expense(mechanism, row or RowUnit())
+
+        def build(standings: Standings, rows: Rows) -> list[dict[str, Any]]:
+            self._of(standings).require_room(expense, row)
+            return [entry_approved(entry_reserved(self.name, expense, mechanism.guarantee, row, edition))]
+
+        self.ledger.append(build)
 
     def release(
         self,
@@ -521,7 +586,7 @@ class Reservation:
 
         document: of `designer.files.releases.release_document`, or any plain data that stand for what will be shown.
         """
-        made = self._ended(lambda place: entry_released(self.dataset.name, place, output_hash(document)))
+        made = self._ended(lambda place: entry_ended(self.dataset.name, place, output=output_hash(document)))
         self.recorded = True
         where = {"id": self.dataset.ledger.id, "dataset": self.dataset.name, "reservation": self._place.number}
         told = {**document, "ledger": {**where, "entry": made.number, "head": made.hash, **self.edition.to_dict()}}
@@ -532,7 +597,7 @@ class Reservation:
             return
         # Best effort: without this entry the reservation stays open, and is spent just so.
         with suppress(InvalidLedger, InvalidProblem, LedgerUnavailable):
-            self._ended(lambda place: entry_abandoned(self.dataset.name, place))
+            self._ended(lambda place: entry_ended(self.dataset.name, place))
         if isinstance(error, LedgerUnavailable):
             error.spent = True
         if isinstance(error, (Refusal, RuntimeError)) and error.args and isinstance(error.args[0], str):

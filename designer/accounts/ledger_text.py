@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,9 +11,9 @@ from designer.accounts.check import Checked
 from designer.accounts.composition.cost_record import Spent
 from designer.accounts.dataset_state import SCOPED, Balance, Reserve, figures
 from designer.accounts.ledger import Forecast
+from designer.accounts.signers import APPROVED, KEYS, LOST, SigningRule, break_words, key_name
 from designer.accounts.totals import Total, decimal_text
 from designer.base.display import counted, printed
-from designer.files.signatures import PublicKey
 from designer.tradeoff.costs import TotalCost
 
 
@@ -73,7 +73,7 @@ def left_text(total: Total, spent: TotalCost) -> str:
 def entry_lines(entry: Entry) -> list[str]:
     """One entry, and what it says."""
     content = entry.content
-    signed = "" if content["signer"] is None else f", signed by {_key(content['signer'])}"
+    signed = "" if content["signer"] is None else f", signed by {key_name(content['signer'])}"
     about = f" {printed(content['dataset'])}:" if "dataset" in content else ""
     head = f"{entry.number:5} {content['time']} {printed(content['who'])}{signed}: {entry.kind}{about} {_gist(entry)}"
     return [head, f"      {entry.hash}"]
@@ -91,19 +91,35 @@ def _gist(entry: Entry) -> str:
         return printed(content["software"])
     if entry.kind == "summed":
         return f"all releases of {counted(len(content['standings']), 'data set')}"
+    if entry.kind in (KEYS, LOST):
+        reason = f", because: {printed(content['reason'])}" if entry.kind == LOST else ""
+        return f"{SigningRule(content['keys'], content['signatures']).to_text()}{reason}"
+    if entry.kind == APPROVED:
+        return f"that may follow: {_approved(content['entry'])}"
     output = f", output {printed(content['output'])}" if entry.kind == "released" else ""
     return f"of entry {content['reservation']}{output}"
 
 
-def _key(identifier: str) -> str:
-    """A key of Ed25519 by its fingerprint, as `dp-designer keys` prints it; any other as it calls itself."""
-    known = re.fullmatch("[0-9a-f]{64}", identifier)
-    return f"the key {PublicKey(identifier).fingerprint}" if known else printed(identifier)
+def _approved(content: dict[str, Any]) -> str:
+    if content["kind"] == KEYS:
+        return f"keys, {SigningRule(content['keys'], content['signatures']).to_text()}"
+    return f"a release from {printed(content['dataset'])}, {printed(content['expense']['fingerprint'])}"
+
+
+def signing_lines(entries: Sequence[Entry], rules: Sequence[SigningRule]) -> list[str]:
+    """Who may sign since when, each break by itself, and what was approved and not yet done; nothing where nobody signs."""
+    lines = []
+    for rule in rules:
+        if rule.keys and (stated := entries[rule.since - 1]):
+            lines += [f"BREAK. {break_words(stated)} Its hash: {stated.hash}"] if stated.kind == LOST else []
+            lines.append(f"From entry {rule.since} on ({stated.content['time']}) signed by {rule.to_text()}.")
+    waiting = [str(number) for number, *_ in rules[-1].approvals]
+    return [*lines, *([f"Approved, and not yet made: entries {', '.join(waiting)}."] if waiting else [])]
 
 
 def check_lines(found: Checked) -> list[str]:
     """A ledger that holds."""
-    signed = [f"{number} entries carry a signature of {_key(key)}." for key, number in found.signed.items()]
+    signed = [f"{number} entries carry a signature of {key_name(key)}." for key, number in found.signed.items()]
     followed = counted(len(found.entries), "entry", "entries")
     interrupted = [f"Reservations without an end, spent: entries {', '.join(map(str, found.open))}."] if found.open else []
     return [
@@ -111,6 +127,7 @@ def check_lines(found: Checked) -> list[str]:
         *(line for balance in found.balances for line in balance_lines(balance)),
         *interrupted,
         *signed,
+        *signing_lines(found.entries, found.rules),
         *found.notes,
         f"Head {found.head}",
     ]

@@ -13,11 +13,11 @@ import hashlib
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from designer.accounts.chain import FIRST, RESTORE, Entry, alone, followed
 from designer.base.checks import shown, system_words
@@ -136,7 +136,7 @@ SCHEMA = (
     "CREATE TRIGGER entries_last BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries stay for ever'); END",
 )
 COLUMNS = "number, previous, body, hash, signature"
-NOTHING = "Nothing was recorded by this call"
+NOTHING = "Nothing was recorded by this call, and to call again is safe"
 HELD = f"is busy: another process has held it for more than {{wait:g}} seconds. {NOTHING}; try again when it is done."
 BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
 # By the beginnings of SQLite's names, the first that fits. After a failed read or write nobody knows what is on the disk.
@@ -147,9 +147,15 @@ TROUBLES = {
     "SQLITE_PERM": f"cannot be written to. {NOTHING}; set permissions.",
     "SQLITE_NOMEM": f"needs more memory than there is. {NOTHING}; free some.",
     "SQLITE_CANTOPEN": f"cannot be opened, or its folder takes no new files. {NOTHING}; put it back, or set permissions.",
-    "SQLITE_IOERR": "cannot be read or written, the disk failed. Nothing may be published that it does not show as released.",
+    "SQLITE_IOERR": "cannot be read or written, the disk failed. Whether this call recorded anything only the ledger can say "
+    "(dp-designer ledger show): publish nothing that it does not show as released. To call again is safe, and may spend again.",
 }
 UNKNOWN = "SQLITE_IOERR"
+
+
+def is_address(path: str | Path) -> bool:
+    """Is it the address of a database, and not a file's?"""
+    return isinstance(path, str) and path.startswith(("postgresql://", "postgres://"))
 
 
 def is_ledger(path: Path) -> bool:
@@ -161,11 +167,44 @@ def is_ledger(path: Path) -> bool:
         return False
 
 
+class Connection(Protocol):
+    """What takes statements of SQLite."""
+
+    def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Any:
+        """The rows of a statement."""
+
+    def executemany(self, statement: str, parameters: Sequence[Sequence[Any]], /) -> Any:
+        """One statement for each row of parameters."""
+
+
+class EntryStore(Protocol):
+    """Where the entries of a ledger are: a file, or a table of a server.
+
+    path: what names it. `rows` and `append` as `Store` has them, `require_there` where none is made.
+    """
+
+    @property
+    def path(self) -> Path | str:
+        """What names it in messages."""
+
+    def require_there(self) -> None:
+        """`InvalidProblem` where none is there."""
+
+    def require_whole(self) -> None:
+        """`InvalidLedger` where it is damaged."""
+
+    def rows(self) -> AbstractContextManager[Rows]:
+        """The entries as they are at one moment."""
+
+    def append(self, build: Callable[[Rows], Sequence[Entry]]) -> tuple[Entry, ...]:
+        """What `build` makes of the entries that are there, added behind them."""
+
+
 @dataclass(frozen=True)
 class Rows:
     """The entries of a file while no other process writes to it, or as they were when its reading began."""
 
-    connection: sqlite3.Connection
+    connection: Connection
 
     @property
     def number(self) -> int:
@@ -175,8 +214,13 @@ class Rows:
 
     @property
     def content(self) -> bytes:
-        """The bytes of the whole file."""
-        return self.connection.serialize()
+        """The bytes of a file of SQLite with these entries: the whole file, where that is one."""
+        if isinstance(self.connection, sqlite3.Connection):
+            return self.connection.serialize()
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+            _set_up(copy)
+            insert(copy, self.all())
+            return copy.serialize()
 
     def has(self, entry: Entry) -> bool:
         """Is an entry in the file as it was?"""
@@ -203,9 +247,9 @@ class Rows:
     def after(self, before: Entry | None) -> tuple[Entry, ...]:
         """Those behind an entry, each following the one before it."""
         number = 0 if before is None else before.number
-        return followed(
-            self.connection.execute(f"SELECT {COLUMNS} FROM entries WHERE number > ? ORDER BY number", (number,)), before
-        )
+        wanted = f"SELECT {COLUMNS} FROM entries WHERE number > ? ORDER BY number"
+        with closing(self.connection.execute(wanted, (number,))) as rows:  # else who keeps an error keeps the lock of the file
+            return followed(rows, before)
 
     def back_to(self, kind: str) -> tuple[Entry, ...]:
         """The last entry of a kind and those behind it, each following the one before it; all where there is none."""
@@ -245,17 +289,25 @@ class Store:
             if there := bool(_schema(connection)):
                 store._require_own(connection)
             else:
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {VERSION_OF_FILE}")
-                for statement in SCHEMA:
-                    connection.execute(statement)
-                _insert(connection, build())
+                _set_up(connection)
+                insert(connection, build())
         if there and not exist_ok:
             raise InvalidProblem(
                 f"ledger: {shown(str(store.path))} is there; open it (Ledger), or name a new file.", value=store.path
             )
-        sync_folder(store.path.parent)
+        try:
+            sync_folder(store.path.parent)
+        except OSError:
+            told = f"ledger: {shown(str(store.path))} {TROUBLES[UNKNOWN]}"
+            raise LedgerUnavailable(told, spent=None, value=store.path) from None
         return store
+
+    def require_there(self) -> None:
+        """`InvalidProblem` where no file is."""
+        if not self.path.exists():
+            raise InvalidProblem(
+                f"ledger: {shown(str(self.path))} is not there; name a ledger that is, or make one (create).", value=self.path
+            )
 
     @contextmanager
     def rows(self) -> Iterator[Rows]:
@@ -274,7 +326,7 @@ class Store:
             before = self._identity()
             with _writing(connection):
                 new = tuple(build(self._own(connection)))
-                _insert(connection, new)
+                insert(connection, new)
             if self._identity() != before:
                 raise InvalidLedger(f"ledger: {shown(str(self.path))} was exchanged while it was written to. {RESTORE}")
         return new
@@ -358,13 +410,19 @@ def _beginning(path: Path) -> bytes:
 @contextmanager
 def _writing(connection: sqlite3.Connection) -> Iterator[None]:
     """One transaction that no other process writes in; whatever is raised in it leaves nothing behind."""
-    connection.execute("BEGIN IMMEDIATE")
     try:
+        connection.execute("BEGIN IMMEDIATE")
         yield
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+
+
+def _set_up(connection: sqlite3.Connection) -> None:
+    """The marks and the empty table of a new file."""
+    for statement in (f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION_OF_FILE}", *SCHEMA):
+        connection.execute(statement)
 
 
 def _schema(connection: sqlite3.Connection) -> list[str]:
@@ -373,7 +431,8 @@ def _schema(connection: sqlite3.Connection) -> list[str]:
     return sorted(str(sql) for (sql,) in made)
 
 
-def _insert(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
+def insert(connection: Connection, entries: Sequence[Entry]) -> None:
+    """Add entries behind those that are there."""
     rows = [(entry.number, entry.previous, entry.body, entry.hash, entry.signature) for entry in entries]
     connection.executemany(f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?)", rows)
 

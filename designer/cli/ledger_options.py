@@ -32,10 +32,15 @@ def add_recording_options(made: argparse.ArgumentParser) -> None:
     """For a release: where it is recorded, and in whose name."""
     made.add_argument("--ledger", type=Path, help="reserve the budget in this ledger first, and record what is released")
     made.add_argument("--dataset", help="the data set of the ledger that the data are")
+    add_edition(made)
+    add_who(made)
+
+
+def add_edition(made: argparse.ArgumentParser) -> None:
+    """What a release is among those of its data set."""
     made.add_argument("--period", help="what the data are about, such as 2026 or 2026-Q3, for the ledger")
     corrects = "the entry that recorded the release which this one corrects; what that one cost stays spent"
     made.add_argument("--replaces", type=int, metavar="ENTRY", help=corrects)
-    add_who(made)
 
 
 def add_spending_options(made: argparse.ArgumentParser) -> None:
@@ -95,6 +100,8 @@ def confirm_spending(options: argparse.Namespace, lines: Sequence[str]) -> None:
 def add_check_options(made: argparse.ArgumentParser) -> None:
     """For the check of a ledger: what must be in it."""
     made.add_argument("--head", help="a hash that a release carries: refuse a ledger that does not have its entry")
+    accepts = "the hash of an entry that replaces lost keys, which you know to be true; several"
+    made.add_argument("--accept-break", action="append", default=[], metavar="HASH", help=accepts)
 
 
 def add_who(made: argparse.ArgumentParser) -> None:

@@ -29,7 +29,7 @@ def by_moves(problem: Problem) -> StaircaseMechanism:
     if any(sum(u.steps) for u in found):
         raise DesignFailed("by_moves: a protected change leaves another number of records; use laplace or staircase.")
     noise = Moves(min(u.budget / sum(step for step in u.steps if step > 0) for u in found), int(measured.heard.sum()))
-    return _frozen_noise(problem, "by_moves", measured, noise, found)
+    return _frozen_counts(problem, "by_moves", measured, noise, found)
 
 
 def truncated_geometric(problem: Problem) -> StaircaseMechanism:
@@ -45,7 +45,7 @@ def truncated_geometric(problem: Problem) -> StaircaseMechanism:
         )
     rates = {u.steps: float_below(u.budget) for u in found}  # of one difference for each count, in the order of their steps
     noise = Truncated(tuple(rates[u] for u in sorted(rates, reverse=True)), problem.delta)
-    made = _frozen_noise(problem, "truncated_geometric", measured, noise, found)
+    made = _frozen_counts(problem, "truncated_geometric", measured, noise, found)
     if (np.count_nonzero(measured.answers(problem), axis=1) > 1).any():
         return made
     value = problem.loss_of(made.query_variances(), made.query_mean_absolutes() if problem.loss == "absolute" else None)
@@ -111,7 +111,7 @@ def _differences(problem: Problem, measured: Coordinates, family: str) -> tuple[
     return found
 
 
-def _frozen_noise(
+def _frozen_counts(
     problem: Problem, family: str, measured: Coordinates, noise: Moves | Truncated, found: tuple[Difference, ...]
 ) -> StaircaseMechanism:
     """The mechanism; noise that is behind that of others is refused before it is certified."""

@@ -206,11 +206,8 @@ class SignedBy:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"key": self.key.digits, "key_fingerprint": self.key.fingerprint, **self._stated}
-
-    @property
-    def _stated(self) -> dict[str, Any]:
-        return {"name": self.name, "time": self.time, "trusted": self.trusted}
+        said = {"name": self.name, "time": self.time, "trusted": self.trusted}
+        return {"key": self.key.digits, "key_fingerprint": self.key.fingerprint, **said}
 
 
 def digest(content: Mapping[str, Any]) -> str:
@@ -353,18 +350,13 @@ def trusted_keys(paths: Sequence[str | Path]) -> list[PublicKey]:
 
 def _require_forms(signature: Mapping[str, Any]) -> None:
     """Every value is of the form that the schema says."""
-    texts = {name: signature[name] for name in ("kind", "digest", "name", "time", "key", "signature")}
-    patterns = {"digest": "[0-9a-f]{64}", "key": "[0-9a-f]{64}", "signature": "[0-9a-f]{128}"}
-    fits = all(isinstance(value, str) for value in texts.values()) and all(
-        re.fullmatch(pattern, texts[name]) for name, pattern in patterns.items()
-    )
-    fits = fits and is_utc_text(texts["time"])
-    head = (
-        signature["format"] == SIGNATURE_FORMAT
-        and type(signature["version"]) is int
-        and signature["version"] == SIGNATURE_VERSION
-    )
-    if not (fits and head and texts["kind"] in KINDS and len(texts["name"]) <= MOST_NAME_CHARACTERS):
+    hexadecimal = {"digest": 64, "key": 64, "signature": 128}
+    patterns = {name: f"[0-9a-f]{{{size}}}" for name, size in hexadecimal.items()} | {"kind": "|".join(KINDS), "time": "(?s).*"}
+    patterns["name"] = f"(?s).{{0,{MOST_NAME_CHARACTERS}}}"
+    fits = all(isinstance(signature[name], str) and re.fullmatch(patterns[name], signature[name]) for name in patterns)
+    version = signature["version"]
+    head = (signature["format"], type(version), version) == (SIGNATURE_FORMAT, int, SIGNATURE_VERSION)
+    if not (fits and head and is_utc_text(signature["time"])):
         raise InvalidSpec(f"signature: is not one of {SIGNATURE_FORMAT!r} version {SIGNATURE_VERSION}; {RESIGN}")
 
 

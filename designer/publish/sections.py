@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from designer.accounts.dataset_state import Balance, Reserve
-from designer.accounts.ledger_text import STATES, cost_text, left_text
+from designer.accounts.ledger_text import STATES, cost_text, left_text, signing_lines
 from designer.accounts.totals import Total
 from designer.base.answer_table import AnswerTable, in_releases
 from designer.base.arrays import Floats
@@ -241,6 +241,11 @@ def spending(evidence: Evidence) -> tuple[PageSection, ...]:
         shown, left_out = shown_rows(rows, "dp-designer ledger show has all.")
         columns = ("Entry", "time", "period", "state", "cost", "mechanism")
         pieces.append(Sheet("Releases from these data, the last first", columns, shown, note=left_out))
+    if signing := signing_lines(seen.checked.entries, seen.checked.rules):
+        pieces += [
+            Prose("Who might sign this ledger, as its entries say:"),
+            Listing(tuple(named(line, 900) for line in signing)),
+        ]
     pieces += [Listing(tuple(map(named, seen.checked.notes)))] if seen.checked.notes else []
     return (PageSection("ledger", "What was spent of these data", tuple(pieces)),)
 
@@ -390,6 +395,8 @@ def verification(evidence: Evidence, time: str, contributor: Contributor[Any]) -
     if evidence.ledger is not None:
         followed = counted(len(evidence.ledger.checked.entries), "entry", "entries")
         checked.append(f"The ledger was found, its chain of {followed} was checked, and no total is exceeded.")
+        if evidence.ledger.checked.verified and (signatures := sum(evidence.ledger.checked.signed.values())):
+            checked.append(f"Of the entries of the ledger {signatures} carry a valid signature of a key that might sign it.")
     pieces = (
         Prose(f"Recomputed by dp-designer {VERSION}, {time}:"),
         Listing(tuple(checked)),
@@ -417,6 +424,8 @@ def open_points(evidence: Evidence, contributor: Contributor[Any]) -> tuple[str,
     found = list(contributor.open_points(evidence.made))
     if evidence.ledger is None:
         found.append("What else was released from these data: no ledger was looked at, and losses add up.")
+    elif broken := [str(entry.number) for entry in evidence.ledger.checked.breaks]:
+        found.append(f"Keys that are said to be lost: whether that is true, in entries {', '.join(broken)} of the ledger.")
     if evidence.deep is None:
         found.append("Whether the sampler draws what it should: deep verification tests that, and was not run.")
     if not any(signer for _, signer in signers(evidence)):

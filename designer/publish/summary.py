@@ -194,9 +194,11 @@ def _spent(evidence: Evidence) -> Headline:
     left += _restated([allowance for _, allowance in balance.history])
     if large := _limits_nothing(balance.total):
         left += " A total as large as this leaves no meaningful protection."
+    if broken := bool(seen.checked.breaks):
+        left += " The keys that signed this ledger are said to be lost: ask who answers for it."
     if refused:
         left += " One more release of this mechanism would be refused."
-    return Headline(question, answer, left, "ledger", alarm=refused or large)
+    return Headline(question, answer, left, "ledger", alarm=refused or large or broken)
 
 
 def _restated(stated: Sequence[DatasetTerms]) -> str:

@@ -27,7 +27,32 @@ if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy
 
 PRECISION = 192
-WORD = 2**64
+LAST_WORD = 2**64 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """For thresholds C_k in [0, 1]: words w below `first_k` are below C_k, words above `last_k` are above,
+    the few between are open."""
+
+    first: NDArray[np.uint64]
+    last: NDArray[np.uint64]
+
+    @classmethod
+    def around(cls, thresholds: Callable[[], Sequence[arb]]) -> Cells:
+        """A word w stands for a number in [w, w + 1] / 2^64."""
+        with working_precision(PRECISION):
+            scaled = [threshold * 2**64 for threshold in thresholds()]
+            ends = [(_floor(ball.lower()), _floor(ball.upper())) for ball in scaled]
+        first, last = np.array(ends, dtype=np.uint64).reshape(-1, 2).T
+        return cls(frozen(first), frozen(last))
+
+
+def _floor(end: arb) -> int:
+    """The floor of an exact number, cut to the words."""
+    floor = end.floor().unique_fmpz()
+    assert floor is not None, "the end of a ball is exact"
+    return min(max(0, int(floor)), LAST_WORD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,27 +69,23 @@ class FiniteLaw:
     """
 
     weights: Callable[[], Sequence[arb]]
-    _below: NDArray[np.uint64] = field(init=False, repr=False)
-    _above: NDArray[np.uint64] = field(init=False, repr=False)
+    _cells: Cells = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        with working_precision(PRECISION):
-            shares = [share * WORD for share in self._shares()]
-            ends = [
-                [min(max(int(end.floor().mid().unique_fmpz() or 0), 0), WORD - 1) for end in (s.lower(), s.upper())]
-                for s in shares
-            ]
-        for name, place in (("_below", 0), ("_above", 1)):
-            array = np.array([end[place] for end in ends], dtype=np.uint64)
-            array.setflags(write=False)
-            assign(self, **{name: array})
+        cells = Cells.around(self._shares)
+        # Shares rise, their enclosures need not: widened until they do, so that a binary search may be trusted.
+        first, last = np.minimum.accumulate(cells.first[::-1])[::-1], np.maximum.accumulate(cells.last)
+        assign(self, _cells=Cells(frozen(first), frozen(last)))
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """`size` independent integers."""
-        words = entropy.random_words(size)
+        return self.chosen(entropy.random_words(size), entropy)
+
+    def chosen(self, words: NDArray[np.uint64], entropy: Entropy) -> NDArray[np.int64]:
+        """The integers that some words, (n,), stand for, (n,); entropy is asked for further bits where one leaves it open."""
         # A word below the integer part of a share is below the share, whatever its further bits; a word above it is above.
-        drawn = np.searchsorted(self._above, words, side="left")
-        for i in np.flatnonzero(drawn != np.searchsorted(self._below, words, side="right")):
+        drawn = np.searchsorted(self._cells.last, words, side="left")
+        for i in np.flatnonzero(drawn != np.searchsorted(self._cells.first, words, side="right")):
             drawn[i] = self._decide(LazyUniform(int(words[i]), 64, entropy))
         return drawn.astype(np.int64)
 

@@ -114,16 +114,6 @@ class DiscreteLaplace:
                 block[row, k] = geometric(LazyUniform(int(words[row, k]), 64, entropy), self.rates[k])
         return counts
 
-    def pmf(self, k: int, z: int) -> float:
-        """`P(Z_k = z)`, as a float."""
-        rate = self._floats(self.rates)[k]
-        return float(np.tanh(rate / 2) * np.exp(-rate * abs(z)))
-
-    def tail(self, k: int, m: int) -> float:
-        """`P(|Z_k| > m) = 2 a^(m + 1) / (1 + a)` for an integer m >= 0, as a float."""
-        rate = self._floats(self.rates)[k]
-        return float(2.0 * np.exp(-rate * (m + 1)) / (1.0 + np.exp(-rate)))
-
     def variance(self) -> NDArray[np.float64]:
         """`E Z_k^2 = 2 a / (1 - a)^2 = 1 / (2 sinh^2(rate / 2))`, shape (K,): no difference of close numbers at small rates."""
         with np.errstate(over="ignore"):

@@ -2919,14 +2919,17 @@ def check_release(release, spec, made):
 # What several releases cost together. A ledger is a chain of entries: the hash of one is SHA-256 of the hash before it, a line
 # feed, and its text. A release counts from the entry that reserves it on, whatever becomes of it. L14: of releases of which
 # each may be chosen after the last, epsilons and deltas add up, and so do rhos; rho-zCDP is (epsilon, delta)-private for every
-# epsilon >= rho and delta = exp(-(epsilon - rho)^2 / (4 rho)) (Bun and Steinke 2016, Proposition 1.3); a record that is
-# replaced is one that disappears and one that appears, at twice the epsilon and four times the rho of each.
+# epsilon >= rho and delta = exp(-(epsilon - rho)^2 / (4 rho)) (Bun and Steinke 2016, Proposition 1.3); squares of mu add up
+# (Dong, Roth and Su 2022, Corollary 3.3), and chances to tell all beside them; a record that is replaced is one that disappears
+# and one that appears, at twice the epsilon and four times the rho of each.
 
 ENTRIES = {
     "opened": "format version ledger software", "stated": "dataset total publishes content",
     "raised": "dataset total publishes reason", "reserved": "dataset expense guarantee rows",
-    "released": "dataset reservation output", "abandoned": "dataset reservation", "summed": "standings",
+    "released": "dataset reservation output", "abandoned": "dataset reservation", "summed": "standings signing",
+    "keys": "keys signatures", "lost": "keys signatures reason", "approved": "entry",
 }  # fmt: skip
+EDITION = ("period", "replaces")  # which an entry that reserves may have, too
 LEDGER_LEFT = (
     "what each release cost: compare the fingerprint and the guarantee of its entry with its spec",
     "signatures, times, names, what may be published, and whether every release was recorded",
@@ -2977,7 +2980,23 @@ def require_covered(name, total, publishes, expenses):
     within = plain and sum(epsilons) <= total.epsilon and sum(deltas) <= total.delta
     if not within and rho is not None and rho <= total.epsilon:
         within = rho == 0 or exp(-((total.epsilon - rho) ** 2) / (4 * rho))[1] <= between(total.delta)[0]
+    within = within or (set(times) <= {1} and within_as_normal(expenses, total))
     only(within, f"{name!r}, whose releases keep its total by no rule that this program knows")
+
+
+def within_as_normal(expenses, total):
+    """Whether releases that promise mu-GDP and a chance to tell all keep (epsilon, delta) together."""
+    listed = [shape for own in expenses for shape in own.shapes]
+    chances = [shape for shape in listed if shape.kind == "epsilon_delta" and shape.epsilon == 0]
+    normals = [shape for shape in listed if shape.kind == "gaussian"]
+    if len(chances) + len(normals) < len(listed) or not all(own.shapes for own in expenses):
+        return False
+    mu, epsilon = root_above(sum(shape.mu_squared for shape in normals)), total.epsilon
+    left = total.delta - sum(shape.delta for shape in chances)
+    if mu == 0 or left <= 0 or epsilon > 40 or mu / 2 + epsilon / mu > 20:
+        return mu == 0 and left >= 0
+    first, second = normal(mu / 2 - epsilon / mu), normal(-mu / 2 - epsilon / mu)
+    return first[1] - times(exp(epsilon), second)[0] <= between(left)[0]
 
 
 def check_ledger(content, release_bytes):
@@ -2993,7 +3012,7 @@ def check_ledger(content, release_bytes):
         ever = connection.execute("SELECT seq FROM sqlite_sequence").fetchall()
     except sqlite3.DatabaseError as error:
         raise DoesNotHold(f"this is no ledger: {error}") from None
-    head, sets = "0" * 64, {}
+    head, sets, rule = "0" * 64, {}, SimpleNamespace(keys=[], signatures=1, since=0, approvals=[])
     for place, (number, previous, body, hashed, signature) in enumerate(rows, 1):
         where = f"entry {place}"
         require(number == place and previous == head, f"{where}: does not follow the entry before it")
@@ -3001,10 +3020,13 @@ def check_ledger(content, release_bytes):
         entry = read_json(body.encode())
         same = json.dumps(entry, sort_keys=True, separators=(",", ":")) == body and entry.get("number") == place
         require(same and entry.get("kind") in ENTRIES, f"{where}: is not written as the project writes it")
-        fields(entry, where, **dict.fromkeys(f"number kind time who signer {ENTRIES[entry['kind']]}".split(), anything))
+        own = f"number kind time who signer {ENTRIES[entry['kind']]}".split()
+        more = EDITION if entry["kind"] == "reserved" else ()
+        fields(entry, where, more, **dict.fromkeys([*own, *more], anything))
         require((entry["signer"] is None) == (signature is None), f"{where}: its signature is of nobody, or missing")
         head = hashed
-        noted(entry, hashed, place, sets)
+        noted(entry, hashed, place, sets, rule)
+        ruled(entry, place, rule)
     require(rows and ever == [(len(rows),)], "the last entries of the ledger are missing")
     for name, own in sets.items():
         require_covered(name, *own.terms, own.expenses)
@@ -3014,11 +3036,50 @@ def check_ledger(content, release_bytes):
     summary = (
         f"a ledger of {len(rows)} entries, the last one {head[:12]}: {many} reservations, {len(sets)} data sets within totals"
     )
-    return [summary, *(f"not compared: {what}" for what in LEDGER_LEFT)]
+    lost = [f"whether the keys before entry {row[0]} were lost" for row in rows if json.loads(row[2])["kind"] == "lost"]
+    return [summary, *(f"not compared: {what}" for what in (*LEDGER_LEFT, *lost))]
 
 
-def noted(entry, hashed, place, sets):
-    """One entry more. sets: {name: terms, reservations and what equal ones cost}."""
+def require_keys_of(entry, where):
+    """It names different keys, and asks for one or two of them."""
+    named = array(text)(entry["keys"], f"{where}: keys")
+    require(len({*named}) == len(named) and all(named), f"{where}: names a key twice, or none")
+    require(whole(1)(entry["signatures"], where) <= min(2, len(named)), f"{where}: asks for too many signatures")
+
+
+def ruled(entry, place, rule):
+    """One entry more, by the keys that entries name as theirs: those that may sign, and a second one where two are needed."""
+    where, kind, key = f"entry {place}", entry["kind"], or_null(text)(entry["signer"], "signer")
+    if kind == "opened":
+        rule.keys, rule.since = ([], 0) if key is None else ([key], 1)
+        return
+    named = array(text)(entry["keys"], f"{where}: keys") if kind in ("keys", "lost") else []
+    require(kind == "lost" or not rule.keys or key in rule.keys, f"{where}: is signed by nobody who may")
+    if named:
+        require(key in named or (kind == "keys" and rule.keys), f"{where}: is signed by no key that it names")
+        require_keys_of(entry, where)
+    if kind == "lost":
+        said = text(entry["reason"], where)
+        require(rule.keys and said.strip() and said.isprintable() and len(said) <= 500, f"{where}: no key is lost for a reason")
+    if kind == "approved":
+        content = entry["entry"]
+        told = content.get("kind") if isinstance(content, dict) else None
+        require(rule.signatures == 2 and told in ("reserved", "keys"), f"{where}: approves what needs no approval")
+        more = EDITION if told == "reserved" else ()
+        fields(content, where, more, **dict.fromkeys(["kind", *ENTRIES[told].split(), *more], anything))
+        require_keys_of(content, where) if told == "keys" else expense_of(content)
+        rule.approvals.append([place, key, digest(content)])
+    elif rule.signatures == 2 and kind in ("reserved", "keys"):
+        wanted = digest({said: entry[said] for said in entry if said not in ("number", "time", "who", "signer")})
+        used = next((made for made in rule.approvals if made[2] == wanted and made[1] != key), None)
+        require(used is not None, f"{where}: was approved by no other key")
+        rule.approvals.remove(used)
+    if named:
+        rule.keys, rule.signatures, rule.since, rule.approvals = named, entry["signatures"], place, []
+
+
+def noted(entry, hashed, place, sets, rule):
+    """One entry more. sets: {name: terms, reservations and what equal ones cost}. rule: of who may sign."""
     where, kind = f"entry {place}", entry["kind"]
     if place == 1 or kind == "opened":
         opened = (place, kind, entry.get("format"), entry.get("version"))
@@ -3027,7 +3088,10 @@ def noted(entry, hashed, place, sets):
     if kind == "summed":
         said = [{"dataset": name, **own.stated, "rows": own.rows, "scope": own.scope, "expenses": [*own.equal.values()]}
                 for name, own in sets.items()]  # fmt: skip
-        require(digest(entry["standings"]) == digest(said), f"{where}: is not what the entries before it add up to")
+        same = digest([entry["standings"], entry["signing"]]) == digest([said, vars(rule)])
+        require(same, f"{where}: is not what the entries before it add up to")
+        return
+    if kind in ("keys", "lost", "approved"):
         return
     name = text(entry["dataset"], where)
     require((name in sets) != (kind == "stated"), f"{where}: {name!r} is not stated once, before it is spoken of")

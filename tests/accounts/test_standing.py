@@ -17,6 +17,7 @@ from designer.accounts import DataSet, Ledger, Total, chain, checked, ledger
 from designer.accounts.chain import Entry, entry_reserved, next_entry
 from designer.accounts.composition.cost_record import expense_of, spent
 from designer.accounts.dataset_state import SUMMED, DataSetState, advanced, summed
+from designer.accounts.signers import SigningRule
 from designer.base.errors import InvalidLedger, OverTotal
 from designer.relations.records.row_unit import RowUnit
 from designer.tradeoff.costs import Cost, TotalCost
@@ -157,7 +158,9 @@ def test_sums_are_written_so_that_the_file_does_not_grow_faster_than_its_release
     entries = people.ledger.entries()
     sums = [entry.number for entry in entries if entry.kind == SUMMED]
     assert all(after - before > 2 for before, after in pairwise(sums)) and len(sums) >= 3
-    assert summed(advanced({}, entries[: sums[-1] - 1]))["standings"] == entries[sums[-1] - 1].content["standings"]
+    assert (
+        summed(advanced({}, entries[: sums[-1] - 1]), SigningRule())["standings"] == entries[sums[-1] - 1].content["standings"]
+    )
 
 
 def test_releases_of_equal_cost_are_added_up_by_their_number() -> None:

@@ -4,6 +4,11 @@ write each, and nothing that fills the memory. What is said of files that are no
 
 from __future__ import annotations
 
+import json
+import random
+import shutil
+import subprocess
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -119,3 +124,42 @@ def test_a_file_that_is_cut_off_is_told_from_one_that_is_wrong(content: bytes, w
     with pytest.raises(InvalidSpec) as refusal:
         json_object(content, "the file")
     assert words in str(refusal.value)
+
+
+def by_ecmascript(x: float) -> str:
+    """A float as `JSON.stringify` and RFC 8785 write it: ECMAScript's Number::toString, from the digits that both have."""
+    if x == 0:
+        return "0"
+    sign, digits, exponent = Decimal(repr(x)).normalize().as_tuple()
+    text, k = "".join(map(str, digits)), len(digits)
+    n = int(exponent) + k
+    if k <= n <= 21:
+        text += "0" * (n - k)
+    elif 0 < n <= 21:
+        text = f"{text[:n]}.{text[n:]}"
+    elif -6 < n <= 0:
+        text = f"0.{'0' * -n}{text}"
+    else:
+        text = f"{text[0]}{'.' if k > 1 else ''}{text[1:]}e{n - 1:+d}"
+    return "-" * sign + text
+
+
+def test_floats_are_written_otherwise_than_by_rfc_8785_where_the_decision_says_and_whole_numbers_stay_exact() -> None:
+    dice = random.Random(1)
+    drawn = [dice.choice((-1, 1)) * dice.random() * 10.0 ** dice.randrange(-40, 40) for _ in range(3000)]
+    drawn += [float(round(x)) for x in drawn] + [s * 10.0**k for k in range(-320, 308) for s in (1, -7)]
+    drawn += [0.0, -0.0, 1e21, 999999999999999900000.0, 2.0**53, 2.0**53 + 2, 1e16, 9999999999999998.0, 5e-324]
+    for x in drawn:
+        whole, small = x == int(x) and abs(x) < 1e21, 1e-9 <= abs(x) < 1e-4
+        ours, theirs = canonical(x).decode(), by_ecmascript(x)
+        assert float(ours) == float(theirs) == x and (ours != theirs) == (whole or small), (ours, theirs)
+    for n in (2**53 + 1, -(2**63) - 1, 10**30 + 1):
+        assert canonical(n) == str(n).encode() and json_object(b'{"n":%d}' % n, "it") == {"n": n}
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no Node on this machine")
+def test_node_writes_floats_by_the_rule_above() -> None:
+    numbers = [1.0, 0.1, 1e16, 123456789012345680000.0, 1e21, 1.5e300, 1e-5, 1e-6, 1e-7, 1.25e-9, 1e-10, 2.0**53 + 2, 5e-324]
+    script = f"console.log(JSON.stringify({json.dumps(numbers)}.map(x => JSON.stringify(x))))"
+    found = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True).stdout
+    assert json.loads(found) == list(map(by_ecmascript, numbers))

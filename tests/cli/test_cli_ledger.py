@@ -91,12 +91,60 @@ def test_entries_and_releases_are_signed_and_verified(folder: Path, capsys: pyte
     code, _, err = run(capsys, "ledger", "check", "l", "--signer", "eve.pub")
     assert code == 7 and f"a valid signature of the key {fingerprint}, which no --signer names" in err
     raised = ("ledger", "raise", "l", "--dataset", "people", "--epsilon", "2", "--reason", "more")
-    assert run(capsys, *raised, "--sign", "eve")[0] == 0
-    assert run(capsys, "ledger", "check", "l", "--signer", "ada.pub", "--signer", "eve.pub")[0] == 0
-    for unsigned in (raised, (*RELEASE, "-o", "second.json")):
-        code, _, err = run(capsys, *unsigned)
-        assert code == 2 and "every entry of it is signed" in err
-    assert run(capsys, "ledger", "check", "l", "--signer", "ada.pub", "--signer", "eve.pub")[0] == 0
+    for refused in (raised, (*RELEASE, "-o", "second.json"), (*raised, "--sign", "eve")):
+        code, _, err = run(capsys, *refused)
+        assert code == 2 and f"it takes entries signed by the key {fingerprint} alone" in err
+    assert run(capsys, "ledger", "check", "l", "--signer", "eve.pub", "--signer", "ada.pub")[0] == 0
+
+
+def test_keys_follow_each_other_and_a_lost_one_is_a_break(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fingerprints = {}
+    for name in ("ada", "bea", "cyd"):
+        fingerprints[name] = json.loads(run(capsys, "keys", "new", name, "--json")[1])["key_fingerprint"]
+    created(capsys, "--epsilon", "2", "--publishes", PUBLIC, "--sign", "ada")
+    code, out, _ = run(capsys, "ledger", "keys", "l", "--name", "bea.pub", "--sign", "ada")
+    assert code == 0 and f"signed by the key {fingerprints['ada']}.\nFrom entry 3 on" in out
+    signed = (*RELEASE, "-o", "first.json", "--sign")
+    assert run(capsys, *signed, "ada")[0] == 2 and run(capsys, *signed, "bea")[0] == 0
+    assert run(capsys, "ledger", "check", "l", "--signer", "ada.pub")[0] == 0
+    assert run(capsys, "ledger", "check", "l", "--signer", "bea.pub")[0] == 7
+    lost = ("ledger", "keys", "l", "--name", "cyd.pub", "--lost", "Bea left.", "--sign", "cyd", "--json")
+    head = json.loads(run(capsys, *lost)[1])["head"]
+    code, out, _ = run(capsys, "ledger", "show", "l")
+    assert code == 0 and "BREAK. The keys before entry 6 are said to be lost, because: Bea left." in out and head in out
+    for command in (("ledger", "check", "l"), ("verify", "l"), ("ledger", "check", "l", "--accept-break", "0" * 64)):
+        code, _, err = run(capsys, *command, "--signer", "ada.pub")
+        assert code == 7 and f"compare the key {fingerprints['cyd']}" in err and f"--accept-break {head}" in err
+    for command in (("ledger", "check", "l"), ("verify", "l")):
+        code, out, _ = run(capsys, *command, "--signer", "ada.pub", "--accept-break", head)
+        assert code == 0 and "BREAK." in out and f"signed by the key {fingerprints['cyd']}" in out
+    assert json.loads(run(capsys, "verify", "l", "--json", "--accept-break", head)[1])["breaks"][0]["reason"] == "Bea left."
+
+
+def test_two_people_sign_a_release_and_a_change_of_keys(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("ada", "bea", "cyd"):
+        run(capsys, "keys", "new", name)
+    two = ("--sign", "ada", "--also", "bea.pub", "--signatures", "2")
+    created(capsys, "--epsilon", "2", "--publishes", PUBLIC, *two)
+    code, _, err = run(capsys, "ledger", "create", "l", "--dataset", "firms", "--epsilon", "1", *two)
+    assert code == 2 and "is there" in err
+    signed = (*RELEASE, "-o", "first.json", "--sign", "ada")
+    code, _, err = run(capsys, *signed, "--period", "2026")
+    assert code == 2 and "needs two of" in err and "signer" in err
+    plan = ("ledger", "plan", "spec.json", "--ledger", "l", "--dataset", "people", "--approve", "--sign", "bea")
+    code, out, _ = run(capsys, *plan, "--period", "2026")
+    assert code == 0 and "Approved: another key may release this once." in out
+    code, out, _ = run(capsys, "ledger", "show", "l", "--entries")
+    assert code == 0 and "Approved, and not yet made: entries 4." in out and "that may follow: a release from people" in out
+    assert run(capsys, *signed)[0] == 2  # of no period
+    code, _, err = run(capsys, *(word for word in plan if word != "--approve"))
+    assert code == 2 and "are of an approval; add --approve" in err
+    assert run(capsys, *signed, "--period", "2026")[0] == 0
+    named = ("ledger", "keys", "l", "--name", "cyd.pub", "--sign")
+    assert run(capsys, *named, "ada")[0] == 2 and run(capsys, *named, "bea", "--approve")[0] == 0
+    assert run(capsys, *named, "ada")[0] == 0
+    code, out, _ = run(capsys, "ledger", "check", "l", "--signer", "ada.pub")
+    assert code == 0 and ", two of them for a release or a change of keys." in out and "From entry 8 on" in out
 
 
 def test_an_empty_signer_trusts_nobody(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

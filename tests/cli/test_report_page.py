@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import subprocess
 import sys
@@ -72,6 +73,24 @@ def test_a_raised_total_is_told_with_its_reason_and_one_that_limits_nothing_is_n
         assert f"epsilon {epsilon} " in text and "the council of 3 May" in text and "stated at first" in text
         assert ("leaves no meaningful protection" in text) == missed
     assert "The total was raised 2 times." in text
+
+
+def test_who_signed_the_ledger_and_lost_keys_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = {name: json.loads(run(capsys, "keys", "new", name, "--json")[1])["key_fingerprint"] for name in ("ada", "bea", "cyd")}
+    total = ("--dataset", "people", "--epsilon", "0.5", "--publishes", PUBLIC)
+    assert run(capsys, "ledger", "create", "l", *total, "--sign", "ada")[0] == 0
+    assert run(capsys, "ledger", "keys", "l", "--name", "bea.pub", "--sign", "ada")[0] == 0
+    assert run(capsys, *RELEASE, "--sign", "bea")[0] == 0
+    asked = ("report", "spec.json", "first.json", "--ledger", "l", "--dataset", "people", "-o", "page.html", "--force")
+    assert run(capsys, *asked)[0] == 0
+    text = words("page.html")
+    assert f"signed by the key {new['ada']}. From entry 3 on" in text and f"signed by the key {new['bea']}." in text
+    assert "5 carry a valid signature of a key that might sign it" in text and "lost" not in text
+    lost = ("ledger", "keys", "l", "--name", "cyd.pub", "--sign", "cyd", "--lost", "Bea <left>.")
+    assert run(capsys, *lost)[0] == 0 and run(capsys, *asked)[0] == 0
+    text = words("page.html")
+    assert "BREAK. The keys before entry 6 are said to be lost, because: Bea <left>." in text
+    assert "ask who answers for it" in text and "whether that is true, in entries 6 of the ledger" in text
 
 
 def test_the_signature_of_the_spec_is_on_the_page_of_its_release(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

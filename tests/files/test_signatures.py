@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import os
 import stat
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import which
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +20,7 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, InvalidSpec, load
+from designer.accounts import Ledger, Total
 from designer.base.json_text import signature_path
 from designer.certificate.frozen import seal, to_spec
 from designer.cli import main, parser
@@ -38,6 +42,7 @@ from tests.files.test_spec import changed, delete, double, edits, get, leaves, p
 from tests.oracles.release_specimens import releases
 
 pytest.importorskip("cryptography")
+ROOT = Path(__file__).parents[2]
 SCHEMA = signature_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -161,6 +166,21 @@ def test_signatures_of_files_and_of_entries_are_none_of_each_other(keys: tuple[S
     ):
         with pytest.raises(InvalidSpec):
             check(key, text, signature)
+
+
+@pytest.mark.skipif(not all(map(which, ("bash", "sqlite3", "xxd", "openssl"))), reason="needs sqlite3, xxd and openssl")
+def test_openssl_verifies_an_entry_as_the_page_says(tmp_path: Path, keys: tuple[SigningKey, SigningKey]) -> None:
+    page = (ROOT / "docs" / "guides" / "ledger.md").read_text()
+    (block,) = [part for part in page.split("\n\n") if "openssl pkeyutl" in part]
+    commands = block.replace("agency.ledger", "l").replace("council.pub", "office.pub").replace("number = 4", "number = 2")
+    public = keys[0].public.digits
+    prefix = bytes.fromhex("302a300506032b6570032100")  # of a PEM file of Ed25519, RFC 8410
+    text = base64.b64encode(prefix + bytes.fromhex(public)).decode()
+    (tmp_path / "office.pub").write_text(f"-----BEGIN PUBLIC KEY-----\n{text}\n-----END PUBLIC KEY-----\n")
+    Ledger.create(tmp_path / "l", signer=EntrySigner(keys[0])).state("people", Total(epsilon=1))
+    for command, code in ((commands, 0), (commands.replace("version 1'", "version 2'"), 1)):
+        done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == code and ("Verified Successfully" in done.stdout) == (code == 0), done
 
 
 def test_a_private_key_is_its_owners_alone(tmp_path: Path) -> None:

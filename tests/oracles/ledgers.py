@@ -33,6 +33,21 @@ def stated(path: Path, total: Total | None = None, name: str = "people") -> Data
     return Ledger.create(path, who="Ada").state(name, total or Total(epsilon=1), publishes=[PUBLIC])
 
 
+class Stamp:
+    """A signer, which anybody can imitate."""
+
+    def __init__(self, key: str = "stamp") -> None:
+        self.key = key
+
+    def sign(self, message: bytes) -> str:
+        return f"{self.key} signed {message.decode()}"
+
+
+def kinds_of(ledger: Ledger) -> list[str]:
+    """What its entries are."""
+    return [entry.kind for entry in ledger.entries()]
+
+
 def reserved_only(people: DataSet, mechanism: FrozenMechanism) -> None:
     """What a killed release leaves behind."""
     with suppress(KeyError), people.reserve(mechanism) as reservation:

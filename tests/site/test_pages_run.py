@@ -68,7 +68,7 @@ def an_office(names: dict[str, Any], folder: Path) -> None:
 
 
 def verify_a_spec(names: dict[str, Any], folder: Path) -> None:
-    assert len(COMMAND.findall(PAGES["tutorials/verify_a_spec.md"].read_text())) == 14
+    assert len(COMMAND.findall(PAGES["tutorials/verify_a_spec.md"].read_text())) == 15
     assert {"spec.json.sig", "office", "office.pub"} <= files(folder)
 
 
