@@ -54,7 +54,11 @@ def test_a_claim_that_another_family_undercuts_names_the_law_that_it_speaks_of(
             claim = one.optimality
             if claim is not None:
                 assert claim.lower_bound <= claim.value * (1 + 1e-12) and claim.value == pytest.approx(one.loss, rel=1e-9)
-                assert claim.lower_bound <= least * (1 + 1e-9) or _speaks_of_its_law(claim.objective, notion), (name, epsilon, claim)
+                assert claim.lower_bound <= least * (1 + 1e-9) or _speaks_of_its_law(claim.objective, notion), (
+                    name,
+                    epsilon,
+                    claim,
+                )
             assert one.limit is None or one.limit.value <= least * (1 + 1e-9)
 
 
