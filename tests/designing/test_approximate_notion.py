@@ -278,12 +278,14 @@ def test_auto_takes_the_family_of_least_loss_whatever_its_own_notion() -> None:
     assert wide.mechanism.family in ("gaussian", "diagonal_gaussian")
 
 
-def test_compare_shows_all_that_qualify_and_no_limit() -> None:
+def test_compare_shows_all_that_qualify_beside_the_limit() -> None:
     asked = approximate(Workload.identity(3), metrics.uniform(3, 1.0), 0.05)
     rows = {
         row["family"]: row for row in compare(asked, ["laplace", "k_norm", "gaussian", "strategy_1", "lattice_laplace"]).rows
     }
-    assert limit(asked) is None and all(row["efficiency"] is None for row in rows.values())
+    least = limit(asked)
+    assert least is not None and all(row["loss"] is None or least.value <= row["loss"] for row in rows.values())
+    assert all(row["efficiency"] is None or 0 < row["efficiency"] <= 1 for row in rows.values())
     assert rows["gaussian"]["improvement"] > 0 and rows["gaussian"]["worst_ratio"] <= 1
     assert rows["lattice_laplace"]["loss"] is None and "lattice_laplace: " in rows["lattice_laplace"]["note"]
     many = approximate(Workload(np.random.default_rng(4).integers(0, 2, (2, 600))), metrics.add_remove(600, 1.0))
