@@ -73,7 +73,7 @@ from designer.relations.problem import Problem
 from solvers.work import QUICK, OutOfWork, spend, within
 
 OF_THE_HOUSE = ("designer", "builtins", "numpy", "fractions")  # whose classes may be parts of a mechanism
-OF_THE_PROBLEM = ("workload", "relation")
+OF_THE_PROBLEM = ("workload", "relation", "allow_vacuous")
 
 
 def recertify(family: Family, problem: Problem, made: Mechanism) -> Mechanism:
@@ -91,9 +91,7 @@ def recertify(family: Family, problem: Problem, made: Mechanism) -> Mechanism:
             f"family: a mechanism of {family.name!r} {other} than the problem; take problem.workload and problem.relation."
         )
     _require_notion(family, problem, made)
-    mine: Any = {"workload": problem.workload, "relation": problem.relation, "allow_vacuous": problem.allow_vacuous}
-    if "allow_vacuous" not in _parts(made):  # kinds of which none hides nothing
-        del mine["allow_vacuous"]
+    mine: Any = {part.name: getattr(problem, part.name) for part in fields(made) if part.name in OF_THE_PROBLEM}  # type: ignore[arg-type]
     anew: Mechanism = replace(made, **mine).described(made.about)  # type: ignore[type-var]
     _require_unbiased(family, anew)
     return anew
