@@ -262,6 +262,14 @@ def staircase(queries: Any, relation: Any) -> Callable[[], Symmetric]:
     return lambda: of_mechanism(design(Problem(Workload(queries), relation), "staircase").mechanism)
 
 
+def of_counts(family: str) -> Symmetric:
+    """Noise of counts in closed form, and of the sum of two of them."""
+    asked = Workload(np.vstack([np.eye(4), [1.0, 1, 0, 0]]))
+    if family == "by_moves":
+        return of_mechanism(design(Problem(asked, metrics.uniform(4, 1.0)), family).mechanism)
+    return of_mechanism(design(Problem(asked, metrics.add_remove(4, 1.0), "approximate", delta=0.01), family).mechanism)
+
+
 def marginals(epsilon: float) -> Symmetric:
     """Tables of a domain of three attributes."""
     domain = Domain.of({"a": 3, "b": 4, "c": 2})
@@ -352,6 +360,8 @@ CASES: dict[str, Callable[[], Measured]] = {
     "coarse laplace": additive("laplace", relation=metrics.hamming(PUBLIC, [4.0, 6.0])),
     "hierarchy, its own kind": nested,
     "staircase, one number": staircase([[1]], metrics.add_remove(1, 1.0)),
+    "counts by moves": lambda: of_counts("by_moves"),
+    "counts under (epsilon, delta)": lambda: of_counts("truncated_geometric"),
     "staircase, two dimensions": staircase([[1, -1], [1, 0], [0, 1]], metrics.add_remove(2, 0.7)),
     "lattice_laplace l1": lattice("lattice_laplace", "pure", (3, 4), shape="l1"),
     "lattice_laplace l2": lattice("lattice_laplace", "pure", (3, 3), shape="l2"),

@@ -540,6 +540,23 @@ def limits(_: str) -> Lines:
             yield f"| {escaped(what)} | `{number}` | {users} |"
 
 
+def findings(_: str) -> Lines:
+    """What each file in findings/ found of a library, and what this program does about it."""
+    yield from table("what was found", "what this program does", "file")
+    for file in sorted((Path(__file__).resolve().parents[1] / "findings").glob("*.sh")):
+        head = file.read_text(encoding="utf-8").split("\nset ", 1)[0]
+        found, *_, own = re.findall(
+            r"(?:^# (?!Guess|Seen).+\n?)+",
+            head.replace("# This program", "#\n# This program"),
+            re.MULTILINE,
+        )
+        first, does = (
+            " ".join(re.findall(r"^# (.+)$", part, re.MULTILINE))
+            for part in (found, own)
+        )
+        yield f"| {escaped(first)} | {escaped(does)} | `findings/{file.name}` |"
+
+
 def paper_items(key: str) -> Lines:
     """What became of the items of a paper."""
     from examples.papers.__main__ import paper
@@ -572,6 +589,7 @@ MAKERS: Mapping[str, Callable[[str], Lines]] = {
     "mutants": mutants,
     "traced": traced,
     "verifier": verifier,
+    "findings": findings,
     "paper": paper_items,
     "verdicts": paper_verdicts,
 }

@@ -65,7 +65,7 @@ PARTS = {
     "theory/guarantees": [
         f"theory/{name}" for name in ("tradeoff", "approximate", "composition")
     ],
-    "theory/least_noise": ["theory/staircase", "theory/biased"],
+    "theory/least_noise": ["theory/staircase", "theory/readings", "theory/biased"],
     "theory/noise": [
         f"theory/{name}"
         for name in ("scales", "ellipsoid", "bundles", "strategies", "lattice")

@@ -7,6 +7,7 @@
 # text. COPY to JSON writes y = .500000000000000000 for DECIMAL(18, 18), without an error or a warning, which neither Python nor
 # DuckDB itself reads. to_json and COPY write 0.5 for a DECIMAL(2, 2): decimals of at most 15 digits become doubles in JSON.
 # Who makes labels or JSON of decimals with DuckDB casts to DECIMAL(s + 1, s) first.
+# This program takes decimals as keys by their value, so that both are one label.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -7,6 +7,7 @@
 # digits and of 76 it is 1.0. Such a decimal has 17 bytes or more, and comes out as if zeros filled them up to a multiple of eight.
 # Sums and groups follow, without an error or a warning. PyArrow reads 1.00 from all of them. Who must read such a file with DuckDB
 # casts to 38 digits when writing it.
+# This program refuses such a column of a Parquet file by its schema.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -6,6 +6,7 @@
 # Seen: from memory 1; from a Parquet file that pyarrow wrote, NaN. The statistics of the file leave NaN out (least and largest are
 # both 1), and the planner takes the condition for true of every row. A sum or a mean that bounds its values by a comparison is NaN;
 # `isnan` asked first, in a CASE, keeps it out in both.
+# This program asks for NaN first, before any comparison.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -7,6 +7,7 @@
 # unit of budget, shared equally by the levels), and 1.05 times that of 23, which has three levels, too; for 50 and for 100
 # counts it chooses no tree at all. OpenDP measures the root as a level of its own.
 # Who wants the best tree compares fan-outs by their errors, which follow from the linear map without any data.
+# This program searches a strategy for the queries that were asked, and says its error before data are used.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -6,6 +6,7 @@
 # Seen: with pandas output, plain missing values are 0 in files where a tagged one stands before the first plain one, and missing
 # where it stands after. With output_format="dict" a plain missing value is None in both orders. So 0 is counted or not by where
 # another record stands.
+# This program reads such files into dictionaries, never into data frames.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

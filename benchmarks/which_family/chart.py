@@ -61,7 +61,7 @@ PURE = Branch(
         Advice("At most k of K items, or votes on them", ("capped_l1",), ("ballots",)),
         Advice(
             "Running totals, ranges, and dozens of counts that overlap",
-            ("strategy_geometric",),
+            ("strategy_geometric", "by_moves"),
             ("prefix sums of 16", "prefix sums of 64", "ranges of 12", "random counts"),
             "Over several attributes `StructuredProblem` comes near without writing the queries out.",
         ),
@@ -72,16 +72,16 @@ PURE = Branch(
             "One sum: every family but `staircase` is the same.",
         ),
         Advice(
-            "Other answers of up to 12 dimensions, such as tables of several attributes",
-            ("k_norm",),
-            ("histogram of 10, changes", "one-way marginals", "budgets per attribute"),
-            "`bundles` is the same of separate tables, and goes to 48 dimensions.",
+            "Disjoint cells, and a record changes",
+            ("by_moves",),
+            ("histogram of 10, changes", "histogram of 100, changes"),
+            "It is far from the limit there; no family is known to be nearer.",
         ),
         Advice(
-            "Very many cells, and a record changes",
-            ("strategy_geometric",),
-            ("histogram of 100, changes",),
-            "It is far from the limit there; no family is known to be nearer.",
+            "Other answers of up to 12 dimensions, such as tables of several attributes",
+            ("k_norm",),
+            ("one-way marginals", "budgets per attribute"),
+            "`bundles` is the same of separate tables, and goes to 48 dimensions.",
         ),
     ),
 )
@@ -119,6 +119,12 @@ OTHER_NOTIONS = Branch(
             ("MarginalProblem", "StructuredProblem"),
             ("marginals, zCDP", "prefix sums of 64, zCDP"),
             "The same error, and no product of domains is formed: [a million elements](../theory/million.md).",
+        ),
+        Advice(
+            "(ε, δ), disjoint cells, and a record appears or disappears",
+            ("truncated_geometric",),
+            (),
+            "Nothing in whole numbers is better ([theory](../theory/staircase.md)).",
         ),
         Advice(
             "(ε, δ), whole-number counts",

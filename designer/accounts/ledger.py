@@ -53,12 +53,13 @@ from designer.accounts.dataset_state import (
     summed,
 )
 from designer.accounts.signers import SigningRule, entry_approved, entry_keys
-from designer.accounts.store import WAIT, Rows, Store, place_of, require_content
+from designer.accounts.store import WAIT, EntryStore, Rows, Store, is_address, place_of, require_content
 from designer.accounts.totals import Total
 from designer.base.arrays import Immutable
 from designer.base.checks import positive, shown
 from designer.base.errors import InvalidLedger, InvalidProblem, LedgerUnavailable, OverTotal, Refusal
 from designer.base.json_text import plain
+from designer.base.output import write_whole
 from designer.base.progress_line import logged
 from designer.certificate.frozen import FrozenMechanism, Released, require_unchanged
 from designer.certificate.guarantee import About, Guarantee
@@ -100,8 +101,16 @@ class Signer(Protocol):
         """The signature of a message, as a text."""
 
 
+def _store_of(path: str | Path, wait: float) -> EntryStore:
+    if not is_address(path):
+        return Store(place_of(path), wait)
+    from designer.accounts.postgres import PostgresStore
+
+    return PostgresStore(str(path), wait)
+
+
 class Ledger:
-    """The ledger of a file that is there; `Ledger.create` makes one.
+    """The ledger of a file that is there, or of a table at `postgresql://...`; `Ledger.create` makes one.
 
     who: the name that entries are made in; by default the login name. wait: seconds to wait for other processes that write.
     signer: signs every entry that is made here; where the ledger names keys, one of them. Raises `InvalidProblem` where no
@@ -115,15 +124,11 @@ class Ledger:
     def __init__(self, path: str | Path, *, who: str | None = None, wait: float = WAIT, signer: Signer | None = None) -> None:
         self.who = login_name() if who is None else stated_text(who, "who")
         self.signer = signer
-        self.store = Store(place_of(path), positive(wait, "wait"))
+        self.store = _store_of(path, positive(wait, "wait"))
         self._known: tuple[Entry, ...] = ()
         self._seen: _Seen | None = None
         self._altered: str | None = None
-        if not self.store.path.exists():
-            raise InvalidProblem(
-                f"ledger: {shown(str(self.store.path))} is not there; name a ledger that is, or make one (create).",
-                value=self.store.path,
-            )
+        self.store.require_there()
         with self.store.rows() as rows:
             self.id = require_opened(rows.entry(1))
             self._read(rows)
@@ -151,7 +156,13 @@ class Ledger:
             if signer is None:
                 raise InvalidProblem("signer: is missing, and further keys are named; give the key that opens the ledger.")
             contents.append(entry_keys([signer.key, *also], signatures))
-        Store.create(path, lambda: _chained(None, contents, name, signer), positive(wait, "wait"), exist_ok)
+        first, limit = partial(_chained, None, contents, name, signer), positive(wait, "wait")
+        if is_address(path):
+            from designer.accounts.postgres import PostgresStore
+
+            PostgresStore.create(str(path), first, limit, exist_ok)
+        else:
+            Store.create(path, first, limit, exist_ok)
         return cls(path, who=who, wait=wait, signer=signer)
 
     def entries(self, *, anew: bool = False) -> tuple[Entry, ...]:
@@ -166,6 +177,15 @@ class Ledger:
             require_known(found)
         self._known = found
         return found
+
+    def save(self, path: str | Path) -> Path:
+        """A new file with these entries, which every command and the second verifier read; a copy, which goes no further.
+
+        path: where no file is; `InvalidProblem` elsewhere.
+        """
+        with self._unaltered(), self.store.rows() as rows:
+            self._read(rows)
+            return write_whole(Path(path), rows.content, replace=False)
 
     @property
     def head(self) -> str:

@@ -13,11 +13,11 @@ import hashlib
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from designer.accounts.chain import FIRST, RESTORE, Entry, alone, followed
 from designer.base.checks import shown, system_words
@@ -153,6 +153,11 @@ TROUBLES = {
 UNKNOWN = "SQLITE_IOERR"
 
 
+def is_address(path: str | Path) -> bool:
+    """Is it the address of a database, and not a file's?"""
+    return isinstance(path, str) and path.startswith(("postgresql://", "postgres://"))
+
+
 def is_ledger(path: Path) -> bool:
     """Does the file begin as one of SQLite? Asked while no connection to it is open: closing a file ends its locks."""
     try:
@@ -162,11 +167,44 @@ def is_ledger(path: Path) -> bool:
         return False
 
 
+class Connection(Protocol):
+    """What takes statements of SQLite."""
+
+    def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Any:
+        """The rows of a statement."""
+
+    def executemany(self, statement: str, parameters: Sequence[Sequence[Any]], /) -> Any:
+        """One statement for each row of parameters."""
+
+
+class EntryStore(Protocol):
+    """Where the entries of a ledger are: a file, or a table of a server.
+
+    path: what names it. `rows` and `append` as `Store` has them, `require_there` where none is made.
+    """
+
+    @property
+    def path(self) -> Path | str:
+        """What names it in messages."""
+
+    def require_there(self) -> None:
+        """`InvalidProblem` where none is there."""
+
+    def require_whole(self) -> None:
+        """`InvalidLedger` where it is damaged."""
+
+    def rows(self) -> AbstractContextManager[Rows]:
+        """The entries as they are at one moment."""
+
+    def append(self, build: Callable[[Rows], Sequence[Entry]]) -> tuple[Entry, ...]:
+        """What `build` makes of the entries that are there, added behind them."""
+
+
 @dataclass(frozen=True)
 class Rows:
     """The entries of a file while no other process writes to it, or as they were when its reading began."""
 
-    connection: sqlite3.Connection
+    connection: Connection
 
     @property
     def number(self) -> int:
@@ -176,8 +214,13 @@ class Rows:
 
     @property
     def content(self) -> bytes:
-        """The bytes of the whole file."""
-        return self.connection.serialize()
+        """The bytes of a file of SQLite with these entries: the whole file, where that is one."""
+        if isinstance(self.connection, sqlite3.Connection):
+            return self.connection.serialize()
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+            _set_up(copy)
+            insert(copy, self.all())
+            return copy.serialize()
 
     def has(self, entry: Entry) -> bool:
         """Is an entry in the file as it was?"""
@@ -246,11 +289,8 @@ class Store:
             if there := bool(_schema(connection)):
                 store._require_own(connection)
             else:
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {VERSION_OF_FILE}")
-                for statement in SCHEMA:
-                    connection.execute(statement)
-                _insert(connection, build())
+                _set_up(connection)
+                insert(connection, build())
         if there and not exist_ok:
             raise InvalidProblem(
                 f"ledger: {shown(str(store.path))} is there; open it (Ledger), or name a new file.", value=store.path
@@ -261,6 +301,13 @@ class Store:
             told = f"ledger: {shown(str(store.path))} {TROUBLES[UNKNOWN]}"
             raise LedgerUnavailable(told, spent=None, value=store.path) from None
         return store
+
+    def require_there(self) -> None:
+        """`InvalidProblem` where no file is."""
+        if not self.path.exists():
+            raise InvalidProblem(
+                f"ledger: {shown(str(self.path))} is not there; name a ledger that is, or make one (create).", value=self.path
+            )
 
     @contextmanager
     def rows(self) -> Iterator[Rows]:
@@ -279,7 +326,7 @@ class Store:
             before = self._identity()
             with _writing(connection):
                 new = tuple(build(self._own(connection)))
-                _insert(connection, new)
+                insert(connection, new)
             if self._identity() != before:
                 raise InvalidLedger(f"ledger: {shown(str(self.path))} was exchanged while it was written to. {RESTORE}")
         return new
@@ -372,13 +419,20 @@ def _writing(connection: sqlite3.Connection) -> Iterator[None]:
             connection.execute("ROLLBACK")
 
 
+def _set_up(connection: sqlite3.Connection) -> None:
+    """The marks and the empty table of a new file."""
+    for statement in (f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION_OF_FILE}", *SCHEMA):
+        connection.execute(statement)
+
+
 def _schema(connection: sqlite3.Connection) -> list[str]:
     """The statements that made what is in the file; in a damaged one they may be of any type."""
     made = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'")
     return sorted(str(sql) for (sql,) in made)
 
 
-def _insert(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
+def insert(connection: Connection, entries: Sequence[Entry]) -> None:
+    """Add entries behind those that are there."""
     rows = [(entry.number, entry.previous, entry.body, entry.hash, entry.signature) for entry in entries]
     connection.executemany(f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?)", rows)
 

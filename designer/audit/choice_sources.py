@@ -7,9 +7,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.audit.balance_tests import Integers, StatedLaw
 from designer.audit.enumerated_laws import DEEP, balance_watch
@@ -17,6 +19,8 @@ from designer.audit.mean_tests import Columns, Source, in_a_row
 from designer.audit.verdict import Finding, not_looked_at
 from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
+from designer.limits import MOST_TRUNCATED
+from designer.mechanism.count_noise import Moves, Truncated
 from designer.mechanism.staircase import StaircaseMechanism
 from designer.mechanism.staircase_noise import Peaks, Stairs, coordinates
 from designer.sampling.entropy import Entropy
@@ -316,6 +320,10 @@ def staircase_source(made: StaircaseMechanism, entropy: Entropy) -> tuple[Source
     """The noise in steps of the grid (stairs), or in halves of the basis (peaks); what is not looked at."""
     if isinstance(made.noise, Stairs):
         return _stairs_source(made, made.noise, entropy), []
+    if isinstance(made.noise, Moves):
+        return _moves_source(made, made.noise, entropy), []
+    if isinstance(made.noise, Truncated):
+        return _truncated_source(made, made.noise, entropy), []
     heights = heights_of(made)
     if heights is None:
         reason = f"the law has more than {MOST_SETTLED} points above exp(-{DEEP:g}), too many to tabulate by definition"
@@ -331,6 +339,60 @@ def _stairs_source(made: StaircaseMechanism, noise: Stairs, entropy: Entropy) ->
     law = StatedLaw(lambda z: energies(z).sum(axis=1), one, np.eye(1), energies)
     words = "stairs of the frozen unit, width and top"
     return Source("noise", words, lambda size: made._drawn.draw(size, entropy), balance_watch(law))
+
+
+FAR = 2**40  # in the place of counts that do not add up to 0
+
+
+def _moves_source(made: StaircaseMechanism, noise: Moves, entropy: Entropy) -> Source:
+    """All counts but the last, which follows from them."""
+    size = noise.cells - 1
+
+    def energy(z: Floats) -> Floats:
+        return np.asarray(float(noise.unit) / 2 * (np.abs(z).sum(axis=1) + np.abs(z.sum(axis=1))))
+
+    def draw(many: int) -> Integers:
+        drawn = made._drawn.draw(many, entropy)
+        return np.where(drawn.sum(axis=1, keepdims=True) == 0, drawn[:, :-1], FAR)
+
+    def belongs(first: Integers) -> NDArray[np.bool_]:
+        return np.asarray((first < FAR).all(axis=1))
+
+    law = StatedLaw(energy, np.eye(size, dtype=np.int64), np.eye(size))
+    words = "counts that add up to 0, by the frozen unit"
+    return Source("noise", words, draw, balance_watch(law), belongs, "a vector that adds up to 0", size)
+
+
+def _truncated_source(made: StaircaseMechanism, noise: Truncated, entropy: Entropy) -> Source:
+    """Every count by itself; tails are those of the stated recursion, anew in floats."""
+    known = {rate: _energies_of_tails(rate, noise.delta) for rate in dict.fromkeys(noise.rates)}
+    longest = max(map(len, known.values()))
+    table = np.full((len(noise.rates), longest + 1), DEEP)
+    for k, rate in enumerate(noise.rates):
+        table[k, : len(known[rate])] = known[rate]
+
+    def energies(z: Floats) -> Floats:
+        return np.asarray(table[np.arange(len(table)), np.minimum(np.abs(z), longest).astype(np.int64)])
+
+    one = np.eye(len(table), dtype=np.int64)
+    law = StatedLaw(lambda z: energies(z).sum(axis=1), one, one.astype(np.float64), energies)
+
+    def belongs(drawn: Integers) -> NDArray[np.bool_]:
+        return np.asarray((energies(drawn.astype(np.float64)) < DEEP).all(axis=1))
+
+    words, size = "independent counts, by the frozen rates and delta", len(table)
+    return Source("noise", words, lambda n: made._drawn.draw(n, entropy), balance_watch(law), belongs, "within the reach", size)
+
+
+def _energies_of_tails(rate: float, delta: float) -> list[float]:
+    """`log P(0) - log P(k)` for k = 0, 1, ..., as long as `P(k)` is above 0."""
+    ratio = math.exp(-rate)
+    tails = [ratio * (1 - delta) / (1 + ratio)]
+    while tails[-1] > 0 and len(tails) <= MOST_TRUNCATED:
+        tails.append(ratio * (tails[-1] - delta))
+    tails = [max(tail, 0.0) for tail in tails]
+    masses = [1 - 2 * tails[0], *(here - further for here, further in pairwise(tails))]
+    return [math.log(masses[0] / mass) for mass in masses if mass > 0]
 
 
 def _peaks_source(made: StaircaseMechanism, noise: Peaks, heights: Heights, entropy: Entropy) -> Source:

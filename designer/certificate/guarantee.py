@@ -252,7 +252,7 @@ AdditiveFamily = Literal[
 ]
 LatticeFamily = Literal["lattice_laplace", "lattice_gaussian", "lattice_rows"]
 RowFamily = Literal["lattice_rows"]
-StaircaseFamily = Literal["staircase"]
+StaircaseFamily = Literal["staircase", "by_moves", "truncated_geometric"]
 
 ADDITIVE_FAMILIES = frozenset({*get_args(AdditiveFamily), "subspace_laplace", "subspace_gaussian", "separable", CUSTOM})
 LATTICE_FAMILIES = frozenset({*get_args(LatticeFamily), CUSTOM})

@@ -123,7 +123,7 @@ def add_table_options(made: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="margins that the release does not hold: categories and value (CSV, Parquet)",
     )
-    ratios = "also tables of ratios and shares, with intervals: a problem file, or another TOML file, with [[derived]]"
+    ratios = "also tables of ratios, shares and estimates: a problem file, or another TOML file, with [[derived]]"
     made.add_argument("--derived", type=Path, metavar="FILE", help=ratios)
 
 
@@ -148,8 +148,9 @@ def asked_tables(options: argparse.Namespace, mechanism: FrozenMechanism, inputs
     return made
 
 
-def derived_of(path: Path, mechanism: FrozenMechanism) -> list[Ratios]:
-    """The tables of ratios that a TOML file asks for; refused where it asks for none, or for answers that there are not."""
+def derived_of(path: Path, mechanism: FrozenMechanism) -> list[DerivedTable]:
+    """The tables that a TOML file asks for; refused where it asks for none, or for answers that there are not."""
+    from designer.mechanism.readings import ReadAnswer
     from designer.problem_file.forms import require_form
     from designer.problem_file.sections import toml_of
 
@@ -158,12 +159,12 @@ def derived_of(path: Path, mechanism: FrozenMechanism) -> list[Ratios]:
     names = [own["name"] for own in asked["derived"]]
     if twice := [name for name in names if names.count(name) > 1]:
         raise InvalidProblem(f"{path}: two tables of [[derived]] are named {shown(twice[0])}; rename one.")
-    return [Ratios.of(mechanism, own) for own in asked["derived"]]
+    return [(ReadAnswer if "reading" in own else Ratios).of(mechanism, own) for own in asked["derived"]]
 
 
 def _all_derived(options: argparse.Namespace, mechanism: FrozenMechanism) -> list[DerivedTable]:
-    """Ratios that a file asks for, and changes since an earlier release, made by this spec or another one."""
-    found: list[DerivedTable] = list(derived_of(options.derived, mechanism)) if options.derived else []
+    """Tables that a file asks for, and changes since an earlier release, made by this spec or another one."""
+    found = derived_of(options.derived, mechanism) if options.derived else []
     if path := getattr(options, "earlier", None):
         from designer.files.spec import load, read_signed
 
@@ -223,7 +224,7 @@ def _kept(options: argparse.Namespace, document: Mapping[str, Any], error: BaseE
 def _written_lines(options: argparse.Namespace, released: Released, asked: TableOptions) -> list[str]:
     tables = released.answer_tables()
     said = f"{counted(len(tables), 'table')}, {counted(sum(len(table.answers) for table in tables), 'answer')}"
-    said += f", {counted(len(asked.derived), 'table')} of ratios or changes" if asked.derived else ""
+    said += f", {counted(len(asked.derived), 'table')} computed from them" if asked.derived else ""
     return [f"Written to {printed(options.output)}/: {said}, the release, and what every column is (README.md)."]
 
 
@@ -255,7 +256,12 @@ def _printed(options: argparse.Namespace) -> tuple[str, Any]:
     if made:
         units = {own.name: own.unit for own in ratios}
         words = "Computed from these answers"
-        lines += ["", *answer_lines(made, lambda name: units[name], level=level, label=about.records.label, head=words)]
+        lines += [
+            "",
+            *answer_lines(
+                made, lambda name: units.get(name, about.unit(name)), level=level, label=about.records.label, head=words
+            ),
+        ]
     return "\n".join(lines), None
 
 

@@ -73,7 +73,7 @@ from designer.relations.problem import Problem
 from solvers.work import QUICK, OutOfWork, spend, within
 
 OF_THE_HOUSE = ("designer", "builtins", "numpy", "fractions")  # whose classes may be parts of a mechanism
-OF_THE_PROBLEM = ("workload", "relation")
+OF_THE_PROBLEM = ("workload", "relation", "allow_vacuous")
 
 
 def recertify(family: Family, problem: Problem, made: Mechanism) -> Mechanism:
@@ -91,7 +91,7 @@ def recertify(family: Family, problem: Problem, made: Mechanism) -> Mechanism:
             f"family: a mechanism of {family.name!r} {other} than the problem; take problem.workload and problem.relation."
         )
     _require_notion(family, problem, made)
-    mine: Any = {"workload": problem.workload, "relation": problem.relation, "allow_vacuous": problem.allow_vacuous}
+    mine: Any = {part.name: getattr(problem, part.name) for part in fields(made) if part.name in OF_THE_PROBLEM}  # type: ignore[arg-type]
     anew: Mechanism = replace(made, **mine).described(made.about)  # type: ignore[type-var]
     _require_unbiased(family, anew)
     return anew
@@ -599,8 +599,10 @@ class _Race:
         rank, words = rank_by_consistency(self.problem, candidate)
         if (rank, candidate.loss) < (self.place[0], self.place[1] * (1 - tie)):
             self.best, self.place = candidate, (rank, candidate.loss)
-        elif self.named and self.best and self.best.optimality is None and candidate.loss <= self.place[1] * (1 + tie):
-            self.best = candidate if rank == self.place[0] else self.best  # the same noise, with a bound
+        elif self.best and self.best.optimality is None and candidate.loss <= self.place[1] * (1 + tie):
+            bounded = candidate.optimality and type(candidate.mechanism) is type(self.best.mechanism)
+            if rank == self.place[0] and (self.named or bounded):  # the same noise, with a bound
+                self.best = candidate
         return ", ".join(filter(None, [f"loss {_measured(candidate)}", words]))
 
     def ended(self, effort: str, begun: float) -> Design[Mechanism]:

@@ -26,7 +26,7 @@ from designer.problem.relation import Relation
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.problem import Problem
 
-OWN_NOTIONS = ("pure", "zcdp")
+OWN_NOTIONS = ("pure", "zcdp", "approximate")
 _twins: WeakKeyDictionary[Problem, Problem] = WeakKeyDictionary()
 # Options of several builders: the type, and the sentence that problem files tell of it.
 Tolerance = Annotated[float, "At which relative gap to the bound the search ends."]
@@ -65,7 +65,7 @@ class Family:
 
     name: str
     title: str
-    notion: Literal["pure", "zcdp"]
+    notion: Literal["pure", "zcdp", "approximate"]
     build: Callable[..., Mechanism]
     baseline: bool = False
     scans_little: bool = False
@@ -212,7 +212,7 @@ def in_own_notion(family: Family, problem: Problem) -> Problem:
     """The problem that a family, or its program, is handed: of its own notion, with the lengths that (b, delta) allows in the
     place of the budgets."""
     aimed = family.aimed(problem)
-    if aimed.notion != "approximate":
+    if aimed.notion != "approximate" or family.notion == "approximate":
         return aimed
     relation = with_lengths(aimed.relation, FALLOFFS[family.notion][1], aimed.delta)
     return replace(aimed, relation=relation, notion=family.notion, delta=None)
@@ -223,7 +223,7 @@ def build_for_notion(family: Family, problem: Problem, build: Callable[[Problem]
 
     build: from a problem of the family's notion to its mechanism.
     """
-    if problem.notion != "approximate":
+    if problem.notion != "approximate" or family.notion == "approximate":
         return build(problem)
     own, falloff = FALLOFFS[family.notion]
     inner = in_own_notion(family, problem)

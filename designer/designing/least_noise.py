@@ -4,7 +4,8 @@ Additive noise that keeps a pure promise has, along every direction, at least th
 `u' S^+ u <= 2 sinh^2(b/2)` for its covariance S and every protected difference u with budget b. So the ellipsoid program with
 those lengths, evaluated from below, bounds its squared errors, and one coordinate after the other its absolute ones. Where the
 number of records has no bound, no mechanism of any kind does better at its worst database (T1). Under Gaussian promises the
-inequality of Hammersley, Chapman and Robbins takes the place of T3. It also speaks of unbiased mechanisms that are not
+inequality of Hammersley, Chapman and Robbins takes the place of T3, under (b, delta) the least variance of one number (T13). It
+also speaks of unbiased mechanisms that are not
 additive, at databases from which every protected change is possible; with fewer public records these may need less noise. Of
 one count among a public number of records the least of unbiased mechanisms is known (T10).
 """
@@ -39,6 +40,7 @@ THEOREMS = {
     "T3": f"every direction needs the geometric mechanism ({PAGE}, section 3)",
     "T4": f"independent geometric noise attains it ({PAGE}, section 4)",
     "T6": f"linear programs bound the noise on every coset ({PAGE}, section 6)",
+    "T13": f"every direction needs the least noise of one number under (epsilon, delta) ({PAGE}, section 13)",
     "Hammersley-Chapman-Robbins": "divergences bound every direction (docs/theory/ellipsoid.md, section 7)",
 }
 CUT = f"geometric noise that is cut to the counts from 0 to {{}} attains it ({PAGE}, section 11)"
@@ -51,6 +53,9 @@ SIMULATED = 36 * 25.0
 ON_GRID = 1 - 1e-6
 # Multipliers for nested counts this near to what they reach: the bound is off by the square of what they are off.
 ROUGH = 1e-4
+# Of the least variance under (b, delta): nodes of its integral, tails that are summed, budgets that are looked at one by one,
+# and what floats may be off by.
+NODES, MOST_TAILS, MOST_BUDGETS, BELOW = 128, 2**16, 256, 1 - 1e-9
 # A second or two of linear programs.
 PROGRAM_ROWS = 150_000
 
@@ -118,7 +123,7 @@ class Limit:
 @step("the least loss of any noise")
 @one_thread()
 def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS, closed: bool = False) -> Limit | None:
-    """The limit of a problem; None for the notion "approximate", for absolute loss under a Gaussian promise, for budgets of 0
+    """The limit of a problem; None for absolute loss under a Gaussian promise or (b, delta), for budgets of 0
     that would need infinite noise, for queries that are not written out, for budgets per distance of which many changes of few
     records bear one, in many dimensions for sets too large to write out, and where so few records are public that some
     protected change is impossible.
@@ -134,7 +139,7 @@ def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS, c
     >>> round(float(found.value * 2 * np.sinh(0.5) ** 2), 6), found.theorem
     (1.0, 'T4')
     """
-    if problem.notion == "approximate" or (problem.loss == "absolute" and problem.notion != "pure"):
+    if problem.loss == "absolute" and problem.notion != "pure":
         return None
     if isinstance(problem.relation, ByLength) and not problem.relation.listed:
         return None
@@ -197,7 +202,7 @@ def _half_widths(budgets: Floats, notion: str, beyond: float) -> Floats:
 
 def _is_closed(problem: Problem, pairs: ProtectedPairs | None) -> bool:
     """Whether the limit is that of every answer alone."""
-    return problem.notion == "pure" and pairs is not None and (problem.loss == "absolute" or pairs.move_one_answer_each)
+    return problem.notion != "zcdp" and pairs is not None and (problem.loss == "absolute" or pairs.move_one_answer_each)
 
 
 def _limit_per_distance(problem: Problem, relation: InvariantDistance, tolerance: float, rows: int) -> Limit | None:
@@ -269,7 +274,7 @@ def _limit_of(
         unbiased = first.value * _part_of_cut_noise(cut, float(pairs.budgets.min()))
         return Limit(found.value, found.gap, each, least, found.theorem, everyone, unbiased, cut)
     part = 2.0 if problem.notion == "pure" else 1.0
-    unknown = problem.loss == "absolute" or (not everyone and problem.records < least)  # type: ignore[operator]
+    unknown = problem.loss == "absolute" or problem.delta is not None or (not everyone and problem.records < least)  # type: ignore[operator]
     return Limit(found.value, found.gap, each, least, found.theorem, everyone, None if unknown else first.value / part)
 
 
@@ -336,21 +341,65 @@ def _alone(problem: Problem, pairs: ProtectedPairs) -> _Bound:
     absolute = problem.loss == "absolute"
     reach = np.zeros(len(problem.costs))
     with np.errstate(over="ignore"):
-        lengths = (np.sinh(pairs.budgets) if absolute else np.sqrt(2) * np.sinh(pairs.budgets / 2)) * (1 + 1e-14)
+        lengths = np.sinh(pairs.budgets) * (1 + 1e-14) if absolute else _lengths(problem, pairs.budgets)
     for chunk in pairs.chunks():
         moves = np.abs(pairs.differences(chunk)) - pairs.slack
         reach = np.maximum(reach, (moves / lengths[chunk, None]).max(axis=0))
     parts = problem.costs * (reach if absolute else reach**2)
     value = float(parts.max() if problem.loss == "max" else parts.sum()) * (1 - (len(reach) + 8) * 2.0**-52)
-    return _Bound(value, 0.0, "T4" if pairs.move_one_answer_each else "T2", problem.costs)
+    theorem = "T13" if problem.delta is not None else "T4" if pairs.move_one_answer_each else "T2"
+    return _Bound(value, 0.0, theorem, problem.costs)
+
+
+def _lengths(problem: Problem, budgets: Floats) -> Floats:
+    """Bounds of `sqrt(u' S^+ u)`, (m,), for the covariance S of noise that hides u at these budgets, rounded up."""
+    if problem.delta is not None:
+        kinds, places = np.unique(budgets, return_inverse=True)
+        if len(kinds) > MOST_BUDGETS:  # a larger budget needs less noise
+            ends = np.linspace(0, len(kinds) - 1, MOST_BUDGETS).round().astype(np.intp)
+            places, kinds = np.searchsorted(kinds[ends], budgets), kinds[ends]
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.array([least_variance(b, problem.delta) for b in kinds.tolist()]) ** -0.5)[places.ravel()]
+    return root_of_divergence(budgets, problem.notion) * (np.sqrt(0.5) * (1 + 1e-15) if problem.notion == "pure" else 1.0)
+
+
+def least_variance(budget: float, delta: float) -> float:
+    """A variance that no real noise has less than of which a shift by 1 is (budget, delta), rounded down (T13).
+
+    >>> round(least_variance(1.0, 0.01) / 1.516297, 3)
+    0.993
+    """
+    if (many := math.ceil(math.log1p(1 / delta) / budget / MOST_TAILS)) > 1:  # so many steps at once
+        wider = delta * math.expm1(many * budget) / math.expm1(budget) * (1 + 1e-12)
+        return many**2 * least_variance(many * budget, wider) if wider < 1 else 0.0
+    ratio = math.exp(-budget)
+    left, first = ratio * delta / -math.expm1(-budget), ratio * (1 - delta) / (1 + ratio)
+    if not left > 0:
+        return 0.0
+    # The kinks of the sum in t, which is convex and linear between them: tails that end for T(x) = t, or for T(1 - x) = t'.
+    ends = left * np.expm1(budget * np.arange(math.ceil(math.log1p(1 / left) / budget)))
+    t = np.clip(np.concatenate([ends, 1 - delta - ends / ratio, [1 - delta, first, 0.5]]), min(first, 0.5), 0.5)
+    beside = np.maximum(0.0, ratio * (1 - delta - t))
+    (sums, moments), (other, others) = _sums_of_tails(t, budget, left), _sums_of_tails(beside, budget, left)
+    x = np.linspace(0.0, 0.5, NODES + 1)
+    least = np.array([float((place * sums + moments + (1 - place) * other + others).min()) for place in x])
+    return float(np.trapezoid(4 * least, x)) * BELOW  # concave: chords are below it
+
+
+def _sums_of_tails(first: Floats, budget: float, left: float) -> tuple[Floats, Floats]:
+    """`sum_k f_k` and `sum_k k f_k` of the tails `f_k = a^k (f_0 + left) - left`, as long as they are above 0."""
+    ratio, count = math.exp(-budget), np.ceil(np.log1p(first / left) / budget)
+    last, gap = np.exp(-budget * count), -math.expm1(-budget)
+    powers = (1 - last) / gap
+    weighed = (ratio * powers - count * last) / gap
+    return (first + left) * powers - left * count, (first + left) * weighed - left * count * (count - 1) / 2
 
 
 def _joint(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, tolerance: float) -> _Bound:
     """The proven bound of the ellipsoid program."""
     from solvers.ellipsoids.program import minimise_maximum, minimise_trace
 
-    pure = problem.notion == "pure"
-    lengths = root_of_divergence(pairs.budgets, problem.notion) * (np.sqrt(0.5) * (1 + 1e-15) if pure else 1.0)
+    lengths = _lengths(problem, pairs.budgets)
     rows = pairs.measured / lengths[:, None]
     unit = float(np.abs(rows).max()) or 1.0  # rows of budgets in the hundreds have squares that are no floats
     rows = rows / unit
@@ -364,7 +413,7 @@ def _joint(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, to
     reached = found.value * unit * unit
     value = _proven(rows, coordinates.answers(problem), found.point.directions, pairs, np.sqrt(weights), lengths, reached)
     gap = max(0.0, 1 - value / reached) if reached > 0 else 0.0
-    return _Bound(value, gap, "T3" if pure else "Hammersley-Chapman-Robbins", weights)
+    return _Bound(value, gap, {"pure": "T3", "approximate": "T13"}.get(problem.notion, "Hammersley-Chapman-Robbins"), weights)
 
 
 def _proven(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
 from designer.base.lazy_imports import at_addresses
+from designer.designing.count_noise import BY_MOVES, TRUNCATED_GEOMETRIC
 from designer.designing.ellipsoid import DIAGONAL_GAUSSIAN, ELLIPSOID, GAUSSIAN, ISOTROPIC_GAUSSIAN, L2_BALL
 from designer.designing.family import Family
 from designer.designing.group_privacy import GROUP_BOX, GROUP_GAUSSIAN, GROUP_L2_BALL, GROUP_LAPLACE
@@ -25,7 +26,7 @@ LATTICE = (
 
 
 FAMILIES: tuple[Family, ...] = (
-    *(LAPLACE, HIERARCHY, PROJECTED_LAPLACE, K_NORM, ELLIPSOID, BOX, CAPPED_L1, BUNDLES),
+    *(LAPLACE, BY_MOVES, TRUNCATED_GEOMETRIC, HIERARCHY, PROJECTED_LAPLACE, K_NORM, ELLIPSOID, BOX, CAPPED_L1, BUNDLES),
     *(GAUSSIAN, DIAGONAL_GAUSSIAN),  # before what may use up the time, where a notion is served by both kinds
     *(STRATEGY_GEOMETRIC, STRATEGY_LAPLACE, STRATEGY_GAUSSIAN, LAPLACE_JOINT, K_NORM_JOINT, GAUSSIAN_JOINT),
     *at_addresses(LATTICE),

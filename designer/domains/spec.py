@@ -30,6 +30,7 @@ from designer.certificate.agreement import (
 )
 from designer.domains.mechanism import DomainMechanism
 from designer.domains.products import StructuredMechanism
+from designer.domains.products_noise import share_spent
 from designer.domains.products_release import StructuredRelease
 from designer.mechanism.composition import Composition, Protected, cost_of_falloff
 from designer.problem.domain import Domain
@@ -131,7 +132,7 @@ class DomainComposition(Composition[DomainMechanism[Any, Any]]):
         return domain
 
     def of_budget(self, made: DomainMechanism[Any, Any], budget: Fraction) -> Cost:
-        return cost_of_falloff(made, made.law, budget)
+        return cost_of_falloff(made, made.law, budget, _product_fineness(made))
 
     def noise_of_laplace(self, made: DomainMechanism[Any, Any]) -> Iterable[tuple[Fraction, int | None]]:
         """A record moves no coordinate of a product by more than the product of the largest entries, or twice that."""
@@ -141,3 +142,14 @@ class DomainComposition(Composition[DomainMechanism[Any, Any]]):
         for block in made.blocks:
             entries = (int(np.abs(made.matrices[axis][place].rows).max()) for axis, place in block.parts.items())
             yield Fraction(block.strength), each * math.prod(entries)
+
+
+def _product_fineness(made: DomainMechanism[Any, Any]) -> tuple[float, int] | None:
+    """The largest strength of what protected changes move, and how many numbers that are; None of noise that is not independent
+    in whole numbers."""
+    if not isinstance(made, StructuredMechanism) or made.noise != "gaussian":
+        return None
+    spent = [sum(share_spent(change, made.noise, made.matrices, [block]) for change in made.changes) for block in made.blocks]
+    moved = [block for block, share in zip(made.blocks, spent, strict=True) if share]
+    sizes = [math.prod(len(made.matrices[axis][place].rows) for axis, place in block.parts.items()) for block in moved]
+    return (max(block.strength for block in moved), sum(sizes)) if moved else None

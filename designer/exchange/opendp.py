@@ -21,8 +21,10 @@ from designer.accounts.composition.terms import largest_budget
 from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import canonical, plain
+from designer.base.run_length import or_runs
 from designer.base.schema import (
     COUNT,
+    DELTA,
     HASH,
     MATRIX,
     NAMES,
@@ -106,6 +108,13 @@ LAWS: tuple[Fragment, ...] = (
         "P(z) ~ exp(-||y||) or exp(-||y||^2 / 2) on the integer kernel of the constraints.",
     ),
     of_kind("law", "stairs", {"unit": RATIONAL, "width": COUNT, "top": PLACE}, "P(z) ~ exp(-unit ceil((|z| - top) / width))."),
+    of_kind("law", "moves", {"unit": RATIONAL, "cells": COUNT}, "P(z) ~ exp(-unit |z|_1 / 2) on whole z that add up to 0."),
+    of_kind(
+        "law",
+        "truncated",
+        {"rates": or_runs(POSITIVE_VECTOR), "delta": DELTA},
+        "Even: T_k = P(z >= k), a = exp(-rate), T_1 = a (1 - delta) / (1 + a), T_(k+1) = max(0, a (T_k - delta)).",
+    ),
     of_kind(
         "law",
         "peaks",

@@ -85,6 +85,10 @@ def spending_of(mechanism: FrozenMechanism, distance: Distance = "records") -> S
     if distance not in get_args(Distance):
         raise InvalidProblem(f"distance: {shown(distance)} is unknown; use one of {list(get_args(Distance))}.", value=distance)
     noisy = require_noisy(mechanism)
+    if noisy.delta is not None and noisy.falloff not in WITH_DELTA:
+        raise InvalidProblem(
+            "mechanism: its delta is proven for no change but one record's, so it has no privacy map; use gaussian or laplace."
+        )
     if noisy.delta is not None:
         notion: Literal["pure", "zcdp", "approximate"] = "approximate"
     else:

@@ -33,7 +33,7 @@ from designer.mechanism.interface import Falloff
 from designer.problem.workload import Workload
 from designer.sampling.integer_gaussian import DiscreteGaussian
 from designer.sampling.integer_laplace import DiscreteLaplace
-from designer.sampling.integer_margins import gaussian_margin, laplace_margin
+from designer.sampling.integer_margins import bisected, gaussian_margin, laplace_margin
 from designer.sampling.margins import NoiseFacts
 from solvers.lattices.cell_laws import CellLaw, gaussian_weight, l1_weight, law_of_cell, mixed_laws
 from solvers.lattices.kernel import integer_kernel, pseudo_inverse
@@ -623,12 +623,11 @@ def _mixture_margin(dimension: int, beyond: float) -> float:
     from scipy.stats import gamma
 
     ends = gamma.isf(np.arange(SLICES)[::-1] / SLICES, (dimension + 1) / 2)[:-1]  # the last slice has no end
-    low, high = 0.0, math.sqrt(4 * float(ends[-1]) * math.log(4 * SLICES / beyond))
-    for _ in range(60):
-        middle = (low + high) / 2
-        tail = (np.minimum(1.0, 2 * np.exp(-(middle**2) / (4 * ends))).sum() + 1) / SLICES
-        low, high = (low, middle) if tail <= beyond else (middle, high)
-    return high
+
+    def holds(t: float) -> bool:
+        return bool((np.minimum(1.0, 2 * np.exp(-(t**2) / (4 * ends))).sum() + 1) / SLICES <= beyond)
+
+    return bisected(holds, 0.0, math.sqrt(4 * float(ends[-1]) * math.log(4 * SLICES / beyond)))
 
 
 def _by_norm(mechanism: LatticeNoise, norm: float) -> Floats:
@@ -702,10 +701,11 @@ def _require_known(mechanism: LatticeNoise) -> None:
 def _tail_of_norm(dimension: int, beyond: float) -> float:
     """s with `(s/m)^m e^(m - s) <= beyond`, see `noise_tail` in `designer.lattice.tails`."""
     m = dimension
-    low, high = float(m), 2.0 * m - 2 * math.log(beyond)
-    while m * math.log(high / m) + m - high > math.log(beyond):
+    high = 2.0 * m - 2 * math.log(beyond)
+
+    def holds(s: float) -> bool:
+        return m * math.log(s / m) + m - s <= math.log(beyond)
+
+    while not holds(high):
         high *= 2
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (low, middle) if m * math.log(middle / m) + m - middle <= math.log(beyond) else (middle, high)
-    return high * ROOMY
+    return bisected(holds, float(m), high, 80) * ROOMY

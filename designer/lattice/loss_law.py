@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -21,13 +20,11 @@ from designer.certificate.norms import Gauge, Norm
 from designer.lattice.accuracy import LatticeBox, box_within, half_of
 from designer.limits import MOST_LOSSES
 from designer.relations.invariants.one_budget import InvariantChanges
+from designer.sampling.integer_laplace import chance_of_move
 from designer.tradeoff.functions import Tradeoff
 from designer.tradeoff.response_mixture import ResponseMixture
-from solvers.exact.balls import exp_ball, float_above_real, rational_ball
 
 if TYPE_CHECKING:
-    from flint import arb
-
     from designer.lattice.law import LatticeLaw
     from designer.lattice.mechanism import LatticeMechanism
 
@@ -63,8 +60,8 @@ def _computed(mechanism: LatticeMechanism) -> Tradeoff | None:
 
 def _of_moves(law: LatticeLaw, relation: InvariantChanges) -> Tradeoff | None:
     """Of l1 noise, where every protected change is one record that moves within its class, or a pair of records within a table
-    of two rows: the loss is the length of the change, either way, or 0. With `a = exp(-length)` and n cells in a class, or
-    columns, it is the length with probability `(1 + a) H_(n-2)(a) / H_(n-1)(a)`, `H_k(a) = sum_j C(k, j)^2 a^j`."""
+    of two rows: the loss is the length of the change, either way, or 0
+    (`chance_of_move` of the cells of a class, or of the columns)."""
     known = relation.invariant.structure
     if known is None or not law.equal_weights or law.norm.order != "l1":
         return None
@@ -77,27 +74,13 @@ def _of_moves(law: LatticeLaw, relation: InvariantChanges) -> Tradeoff | None:
     if not fits or not sizes or max(sizes) > MOST_CELLS:
         return None
     length = 2 * relation.adjacency * Fraction(float(law.norm.map[0]))
-    chances = (float_above_real(partial(_chance_of_loss, n, length)) for n in sizes)
-    return ResponseMixture.above(_up_to(relation.largest_exact_budget(), length, 1), [max(chances)])
+    chance = max(chance_of_move(n, length) for n in sizes)
+    return ResponseMixture.above(_up_to(relation.largest_exact_budget(), length, 1), [chance])
 
 
 def _up_to(budget: Fraction, unit: Fraction, steps: int) -> Fraction:
     """The unit, a little larger where so many are the budget but for its rounding to a float."""
     return max(unit, budget / steps) if budget <= unit * steps * (1 + WITHIN) else unit
-
-
-def _chance_of_loss(cells: int, length: Fraction) -> arb:
-    ratio = exp_ball(-length)
-    return (1 + ratio) * _squares(cells - 2, ratio) / _squares(cells - 1, ratio)
-
-
-def _squares(k: int, ratio: arb) -> arb:
-    """`sum_j C(k, j)^2 ratio^j`."""
-    total = term = rational_ball(Fraction(1))
-    for j in range(k):
-        term = term * ratio * (k - j) ** 2 / (j + 1) ** 2
-        total += term
-    return total
 
 
 class _Lengths(NamedTuple):

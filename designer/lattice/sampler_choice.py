@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 from designer.base.checks import assign
 from designer.base.errors import InvalidProblem
 from designer.lattice.chain import LatticeNorm, LatticeShape, RationalLike, combined
-from designer.lattice.table_gaussians import ZeroSum
 from designer.sampling.body_grids import Rationals
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.integer_laplace import DiscreteLaplace
+from designer.sampling.integer_laplace import DiscreteLaplace, ZeroSum
 from designer.sampling.integer_samplers import LazyUniform, accepted
 from solvers.exact.balls import rational_ball
 from solvers.exact.points import ExactIntegers, as_matrix, entries, integer_matrix, row_echelon

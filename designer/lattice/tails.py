@@ -15,6 +15,7 @@ import numpy as np
 from designer.base.checks import positive
 from designer.base.errors import InvalidProblem
 from designer.certificate.norms import Gauge
+from designer.sampling.integer_margins import bisected
 
 if TYPE_CHECKING:
     from designer.lattice.mechanism import LatticeMechanism
@@ -158,10 +159,7 @@ def definition_13_variance(lattice: Lattice, epsilon: float, delta: float) -> fl
     high = 2 * low
     while slack(high) < 0:
         high *= 2
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (low, middle) if slack(middle) >= 0 else (middle, high)
-    return 2 * high * logarithm / epsilon**2
+    return 2 * bisected(lambda c: slack(c) >= 0, low, high, 200) * logarithm / epsilon**2
 
 
 def _log(number: int) -> float:

@@ -45,7 +45,7 @@ from designer.mechanism.bounds import (
     reach,
 )
 from designer.problem.compressed_rows import difference, entries_of
-from designer.sampling.integer_margins import gaussian_margin, laplace_margin
+from designer.sampling.integer_margins import bisected, gaussian_margin, laplace_margin
 from designer.sampling.margins import NoiseFacts
 
 ErrorNorm = Literal["l1", "linf"]
@@ -182,12 +182,11 @@ def _gaussian_tail(mechanism: AdditiveLaw, rows: Floats) -> Tail:
     sizes = sizes[sizes > 0]
 
     def quantile(delta: float) -> float:
-        low, high = 0.0, float(sizes.max()) * math.sqrt(2 * math.log(2 * len(sizes) / delta))
-        for _ in range(60):
-            middle = (low + high) / 2
-            within = 2 * float(np.exp(-((middle / sizes) ** 2) / 2).sum()) <= delta  # each e with its negative
-            low, high = (low, middle) if within else (middle, high)
-        return min(apart(delta), high + rounded)
+        def holds(t: float) -> bool:
+            return 2 * float(np.exp(-((t / sizes) ** 2) / 2).sum()) <= delta  # each e with its negative
+
+        farthest = float(sizes.max()) * math.sqrt(2 * math.log(2 * len(sizes) / delta))
+        return min(apart(delta), bisected(holds, 0.0, farthest) + rounded)
 
     return Tail(quantile)
 
@@ -284,17 +283,14 @@ def _of_box(mechanism: AdditiveLaw, beyond: float) -> float:
     from scipy.special import gammaincc
 
     s, (r, _) = len(mechanism.noise.heard), cell(mechanism)
-    low, high = 0.0, 1.0
+    high = 1.0
 
-    def tail(x: float) -> float:
-        return float((gammaincc(s + 1, x) - x * gammaincc(s, x) / s) * math.exp(2 * r))
+    def holds(x: float) -> bool:
+        return float((gammaincc(s + 1, x) - x * gammaincc(s, x) / s) * math.exp(2 * r)) <= beyond
 
-    while tail(high) > beyond:
+    while not holds(high):
         high *= 2
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (low, middle) if tail(middle) <= beyond else (middle, high)
-    return high * (1 + 1e-12) + r  # half a step of this coordinate is at most r of its sides
+    return bisected(holds, 0.0, high, 80) * (1 + 1e-12) + r  # half a step of this coordinate is at most r of its sides
 
 
 def _of_rows(mechanism: AdditiveLaw, beyond: float) -> Floats:

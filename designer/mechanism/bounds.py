@@ -39,6 +39,7 @@ from designer.certificate.norms import Norm
 from designer.mechanism.noise import Grid, Noise
 from designer.problem.compressed_rows import difference, entries_of
 from designer.problem.workload import Workload
+from designer.sampling.integer_margins import bisected
 from solvers.work import spend
 
 POINTS = 2**15  # of the circle
@@ -141,12 +142,7 @@ def largest_quantile(coefficients: Floats, rates: Floats, delta: float) -> float
         worth = len(c) <= MOST_TERMS and transforms + len(c) <= MOST_TRANSFORMS
         transforms += len(c) if worth else 0
         sums.append((LaplaceSum(c, r, reach, worth), many))
-    low, high = 0.0, reach
-    for _ in range(40):
-        middle = (low + high) / 2
-        total = sum(many * one.beyond(middle) for one, many in sums)
-        low, high = (low, middle) if total <= delta else (middle, high)
-    return high * (1 + 1e-9)
+    return bisected(lambda t: sum(many * one.beyond(t) for one, many in sums) <= delta, 0.0, reach, 40) * (1 + 1e-9)
 
 
 MAGNITUDE_POINTS = 2**16  # of the circle
@@ -344,15 +340,11 @@ def _independent_quantile(scales: Floats, steps: Floats, delta: float) -> float:
         return 0.0
     c, h = scales[noisy], steps[noisy]
 
-    def beyond(t: float) -> float:
+    def holds(t: float) -> bool:
         tails = 2 * np.exp(-h / c * (np.floor(t / h * (1 - 1e-12)) + 1)) / (1 + np.exp(-h / c))
-        return float(-np.expm1(np.log1p(-np.minimum(tails, 1 - 1e-16)).sum()))
+        return float(-np.expm1(np.log1p(-np.minimum(tails, 1 - 1e-16)).sum())) <= delta
 
-    low, high = 0.0, math.log(len(c) / delta) * float(c.max()) + float(h.max())
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if beyond(middle) <= delta else (middle, high)
-    return high * (1 + 1e-12)
+    return bisected(holds, 0.0, math.log(len(c) / delta) * float(c.max()) + float(h.max())) * (1 + 1e-12)
 
 
 def joint_noise(mechanism: AdditiveLaw, delta: float) -> tuple[float, float, float, float, float]:

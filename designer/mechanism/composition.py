@@ -5,6 +5,7 @@ One rule for each kind, from the frozen numbers alone (docs/theory/composition.m
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -22,10 +23,11 @@ from designer.relations.metrics.presence import AddRemove, AppearOrChange, Prese
 from designer.relations.records.counting import TakesCounts
 from designer.tradeoff.conversions import rho_of_laplace
 from designer.tradeoff.costs import Cost
-from designer.tradeoff.functions import EpsilonDelta, Tradeoff
+from designer.tradeoff.functions import EpsilonDelta, Gaussian, Tradeoff
 from solvers.exact.rational import float_above
 
 M = TypeVar("M")
+TOLD = Fraction(1, 1 << 84)  # the chance that discrete Gaussian noise on a fine grid is no normal noise, with room to spare
 MOST_POINTS, MOST_LISTED = 100, 5_000  # elements, and changes of an invariant, that are looked at one by one
 C = TypeVar("C", bound=TakesCounts[Any])
 Protected = Relation | Presence
@@ -142,10 +144,23 @@ class CompositionOfCounts(Composition[C]):
         return made.universe
 
 
-def cost_of_falloff(made: object, falloff: str, budget: Fraction) -> Cost:
-    """Pure for a law that falls off as `exp(-||z||)`, zCDP for `exp(-||z||^2 / 2)`."""
+def cost_of_falloff(made: object, falloff: str, budget: Fraction, fineness: tuple[float, int] | None = None) -> Cost:
+    """Pure for a law that falls off as `exp(-||z||)`, zCDP for `exp(-||z||^2 / 2)`, and on a fine grid nearly what normal noise
+    promises. fineness: of that grid, as `near_normal` takes it."""
     if falloff in ("exponential", "laplace"):
         return Cost.pure(budget)
     if falloff == "gaussian":
-        return Cost.concentrated(budget**2 / 2)
+        cost = Cost.concentrated(budget**2 / 2)
+        return cost if fineness is None else replace(cost, shapes=near_normal(budget, *fineness))
     raise no_rule(made)
+
+
+def near_normal(budget: Fraction, stiffness: float, size: int) -> tuple[Tradeoff, ...]:
+    """Functions whose product discrete Gaussian noise keeps for every change of at most this budget: those of normal noise of a
+    little less variance, and of a chance of 2^-84 to tell all. None where that is a sixteenth less, on a coarse grid.
+
+    stiffness: at least the largest eigenvalue of the inverse covariance, in units of the grid's basis. size: its dimension.
+    Source: docs/theory/tradeoff.md, 13.
+    """
+    share = stiffness * (60 + math.log(size)) / 19.7
+    return (Gaussian(budget**2 / (1 - Fraction(share))), EpsilonDelta(Fraction(0), TOLD)) if share < 1 / 16 else ()

@@ -23,7 +23,7 @@ from designer.base.answer_table import LEVEL, AnswerTable, ConfidenceLimits
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import meant, probability, shown
 from designer.base.errors import InvalidProblem
-from designer.base.schema import POSITIVE, Named, either, list_of, noted, record, text
+from designer.base.schema import COUNT, POSITIVE, Named, either, list_of, noted, record, text
 from designer.certificate.frozen import FrozenMechanism, Released, answer_layout
 from designer.limits import MOST_DERIVED_ROWS
 from designer.sampling.entropy import SeededEntropy
@@ -287,10 +287,15 @@ DERIVED = Named(
             "share": noted("A table: each of its answers as a share of their sum.", text()),
             "within": noted("Columns of that table: shares are of the sum of rows with equal values there.", list_of(text())),
             "per": noted("What ratios are multiplied by, such as 100 or 1000.", POSITIVE),
+            "reading": noted(
+                "One count, or the table of all: estimates of least worst-case error, biased, beside them.", text()
+            ),
+            "records": noted("The public number of records, for a reading.", COUNT),
+            "limit": noted("A public upper limit of the count in its place, which no data decided.", COUNT),
             "unit": noted("What they are counted in.", text()),
         },
-        note="A table of ratios of released answers, with intervals by their joint law. It spends no budget.",
-        oneOf=[{"required": ["ratio"]}, {"required": ["share"]}],
+        note="A table computed from released answers, ratios with intervals by their joint law. It spends no budget.",
+        oneOf=[{"required": ["ratio"]}, {"required": ["share"]}, {"required": ["reading"]}],
     ),
 )
 
@@ -314,9 +319,9 @@ class DerivedTable(ABC):
     def require(self, mechanism: FrozenMechanism, level: float) -> None:
         """Refuse, before there is a release, what has no intervals at this level."""
 
-    @abstractmethod
     def answers(self, mechanism: FrozenMechanism, released: Released, level: float) -> list[DerivedAnswer]:
-        """What is computed from a release, row by row."""
+        """What is computed from a release, row by row, with intervals."""
+        raise NotImplementedError
 
     def table(self, mechanism: FrozenMechanism, released: Released) -> AnswerTable:
         """The same as a table, whose intervals hold one by one."""

@@ -57,7 +57,7 @@ from designer.relations.records.counting import TakesCounts
 from designer.sampling.entropy import Entropy, simulation_entropy
 from designer.sampling.margins import Margins, NoiseFacts, NoiseReach, seed_of
 
-Falloff = Literal["exponential", "gaussian", "rounded_gaussian"]
+Falloff = Literal["exponential", "gaussian", "rounded_gaussian", "truncated"]
 CONFIDENCE = 0.95
 BIASED = 1e-6  # of a standard error, for each record: a thousand records then move an answer by a thousandth of it
 
@@ -313,7 +313,7 @@ _SAMPLED = "Exact: random bits of the operating system, compared with probabilit
 _ROUNDED_EXACTLY = (
     "Exact: normal variates are computed from random bits of the operating system, as many as their rounding to the grid needs."
 )
-SAMPLING = {"exponential": _SAMPLED, "gaussian": _SAMPLED, "rounded_gaussian": _ROUNDED_EXACTLY}
+SAMPLING = {"exponential": _SAMPLED, "gaussian": _SAMPLED, "rounded_gaussian": _ROUNDED_EXACTLY, "truncated": _SAMPLED}
 ROWS_SHOWN = 12
 UNMOVED, FAINT = "no protected change moves it", "its noise is smaller than floats tell, so it hides nothing"
 

@@ -267,7 +267,10 @@ class GridComposition(CompositionOfCounts[G]):
 
 
 class AdditiveComposition(GridComposition[AdditiveMechanism]):
-    """The same; under a delta by the length that a budget allows."""
+    """The same; under a delta by the length that a budget allows, and of normal noise on a fine grid nearly as without one."""
+
+    def of_budget(self, made: AdditiveMechanism, budget: Fraction) -> Cost:
+        return cost_of_falloff(made, made.falloff, budget, _fineness(made))
 
     def shapes_of_all(self, made: AdditiveMechanism, budget: Fraction) -> tuple[Tradeoff, ...]:
         return _common_shapes(made, budget)
@@ -278,7 +281,7 @@ class AdditiveComposition(GridComposition[AdditiveMechanism]):
 
     def noise_of_laplace(self, made: AdditiveMechanism) -> Iterable[tuple[Fraction, int | None]]:
         """Where budgets are those of changes, and not of units of a distance."""
-        rates = {} if made.delta is not None or isinstance(made.relation, InvariantDistance) else _laplace_rates(made)
+        rates = {} if made.delta is not None or isinstance(made.relation, InvariantDistance) else laplace_rates(made)
         farthest = _farthest(made) if rates else None
         return [(rate, None if farthest is None else farthest[k]) for k, rate in rates.items()]
 
@@ -295,7 +298,7 @@ class AdditiveComposition(GridComposition[AdditiveMechanism]):
         answers move."""
         if made.falloff != "exponential" or made.delta is not None:
             return ()
-        rates = _laplace_rates(made)
+        rates = laplace_rates(made)
         moved = np.zeros(len(made.grid.exponents), dtype=object)
         for element, amount in change:
             if is_unwritten(made):
@@ -313,7 +316,7 @@ class AdditiveComposition(GridComposition[AdditiveMechanism]):
 def _common_shapes(made: AdditiveMechanism, budget: Fraction) -> tuple[Tradeoff, ...]:
     """Those of the change that moves the same answers as all others of at most the budget, by as many steps of the grid or
     more; none where no single one does."""
-    rates = {} if made.delta is not None or is_unwritten(made) else _laplace_rates(made)
+    rates = {} if made.delta is not None or is_unwritten(made) else laplace_rates(made)
     moves = single_changes(made, budget) if rates else None
     if moves is None:
         return ()
@@ -323,6 +326,19 @@ def _common_shapes(made: AdditiveMechanism, budget: Fraction) -> tuple[Tradeoff,
     if not 1 <= len(longest) <= MOST_SHAPES or not all(_within_moves(kind, longest) for kind in kinds):
         return ()
     return tuple(discrete_laplace(rate * steps, steps) for rate, steps in longest)
+
+
+@lru_cache(maxsize=64)
+def _fineness(made: AdditiveMechanism) -> tuple[float, int] | None:
+    """A bound on the largest eigenvalue of the inverse covariance of the noise, in steps of the grid, and how many coordinates
+    have noise; None where the law is not known by a matrix."""
+    norm = made.norm
+    if made.falloff != "gaussian" or type(norm) is not Norm or norm.order != "l2":
+        return None
+    heard = ~norm.silent
+    entries = np.abs(norm.map[..., heard]) * made.grid.steps[heard]
+    whole = entries.max(initial=0.0) ** 2 if entries.ndim == 1 else entries.sum(axis=0).max() * entries.sum(axis=1).max()
+    return float(whole) * (1 + entries.size * 2.0**-50), int(heard.sum())
 
 
 def _within_moves(moves: Sequence[tuple[Fraction, int]], others: Sequence[tuple[Fraction, int]]) -> bool:
@@ -335,7 +351,7 @@ def _within_moves(moves: Sequence[tuple[Fraction, int]], others: Sequence[tuple[
     return True
 
 
-def _laplace_rates(made: AdditiveMechanism) -> dict[int, Fraction]:
+def laplace_rates(made: AdditiveMechanism) -> dict[int, Fraction]:
     """The rate for each step of the grid of every coordinate with noise, where the noise is independent discrete Laplace noise;
     empty where it is not."""
     norm = made.norm

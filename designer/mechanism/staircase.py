@@ -6,7 +6,7 @@ What is certified, tails included: docs/theory/staircase.md, section 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -19,7 +19,7 @@ from designer.base.arrays import Floats
 from designer.base.checks import assign
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
-from designer.base.schema import MATRIX, Named, either, keys, needs_one_of, one_of, or_null, record
+from designer.base.schema import DELTA, MATRIX, ClosedList, Named, either, keys, needs_one_of, one_of, or_null, record
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, describe_pair
 from designer.certificate.frozen import SpecForm
 from designer.certificate.guarantee import (
@@ -29,19 +29,18 @@ from designer.certificate.guarantee import (
     Optimality,
     require_family,
 )
+from designer.certificate.sensitivity import SensitivitySet
 from designer.limits import MOST_LOSSES
 from designer.mechanism.composition import single_changes
+from designer.mechanism.count_noise import Moves, Truncated
 from designer.mechanism.interface import Falloff, GridMechanism, common_parts
 from designer.mechanism.noise import Grid
 from designer.mechanism.spec import GridComposition
 from designer.mechanism.staircase_noise import (
     Difference,
     DrawnNoise,
-    DrawnPeaks,
     Peaks,
     Stairs,
-    coordinates,
-    noise_from_spec,
     protected_differences,
 )
 from designer.problem.relation import Relation
@@ -49,27 +48,48 @@ from designer.problem.workload import WORKLOAD, Workload, changes_given, moved, 
 from designer.relations.kinds import RELATION
 from designer.sampling.entropy import Entropy
 from designer.sampling.margins import NoiseFacts
+from designer.tradeoff.costs import Cost
 from designer.tradeoff.functions import Tradeoff
 from designer.tradeoff.response_mixture import ResponseMixture
 
-THEOREM = (
+LAWS = (Peaks, Stairs, Moves, Truncated)
+KINDS: ClosedList[Peaks | Stairs | Moves | Truncated] = ClosedList(
+    "noise", {law.kind: (law.schema, law.from_spec) for law in LAWS}
+)
+WALKS = (
     "P(z) is proportional to exp(-unit h(z)) on a coset of the lattice of all protected differences, and h(z + u) <= h(z) + "
     "c(u) for all z, because every way to z goes on to z + u at the cost c(u); so a shift by u changes P by at most "
     "exp(unit c(u)) <= exp(b), in the tails as well (docs/theory/staircase.md)."
 )
+THEOREMS = {
+    "peaks": WALKS,
+    "stairs": WALKS,
+    "moves": (
+        "P(z) is proportional to exp(-unit m(z)) on the whole vectors that add up to 0, m(z) = |z|_1 / 2 the number of records "
+        "that move, and m(z + u) <= m(z) + m(u) for all z. So a shift by u, which adds up to 0, changes P by at most "
+        "exp(unit m(u)) <= exp(b), in the tails as well (docs/theory/staircase.md)."
+    ),
+    "truncated": (
+        "The coordinates of z are independent, each even with the tails P(z >= 1) = a (1 - delta) / (1 + a) and P(z >= k + 1) "
+        "= max(0, a (P(z >= k) - delta)), a = exp(-rate), and every protected difference u is one step of one coordinate, of a "
+        "rate of at most b. So P(z) - exp(rate) P(z + u) is above 0 for the last two values alone, where it adds up to delta. "
+        "Every protected pair is (b, delta), those that others imply among them (docs/theory/staircase.md)."
+    ),
+}
 ARITHMETIC = "exact rationals for all {pairs} pairs: whole units of the budgets, the cheapest ways tabulated in integers"
+BY_STEPS = "exact rationals for all {pairs} pairs: rates, or units of records that move, over budgets"
 
 
 @dataclass(frozen=True, eq=False)
 class StaircaseMechanism(GridMechanism):
-    """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise of a tabulated or stepped law.
+    """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise of one of `LAWS`.
 
-    family: "staircase", or "custom". workload: what was asked, Q (K, N). relation: what is hidden. noise: the law, in steps of
-    the grid, on the s measured coordinates that protected changes move. grid: the steps of M, in which all differences are
-    whole.
-    measured: M (R, N), on the grid; None for Q itself. reconstruction: (K, R), None for the identity.
-    Construction proves that no protected difference changes any probability by more than its budget, and raises `NotPrivate`
-    otherwise.
+    family: of `designer.certificate.guarantee.STAIRCASE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is
+    hidden. noise: the law, in steps of the grid, on the s measured coordinates that protected changes move. grid: the steps of
+    M, in which all differences are whole. measured: M (R, N), on the grid; None for Q itself. reconstruction: (K, R), None for
+    the identity. delta: that of the law; None where it is pure.
+    Construction proves that no protected difference changes any probability by more than its budget, but for delta, and raises
+    `NotPrivate` otherwise.
     """
 
     format = "dp-designer/staircase-mechanism"
@@ -81,7 +101,7 @@ class StaircaseMechanism(GridMechanism):
                     "family": one_of(*sorted(STAIRCASE_FAMILIES)),
                     "workload": WORKLOAD,
                     "relation": RELATION,
-                    "noise": either(Named("peaks", Peaks.schema.body), Named("stairs", Stairs.schema.body)),
+                    "noise": either(*(Named(law.kind, law.schema.body) for law in LAWS)),
                     "grid": Grid.schema,
                     "measured": or_null(MATRIX),
                     "reconstruction": or_null(MATRIX),
@@ -89,29 +109,31 @@ class StaircaseMechanism(GridMechanism):
                 note="Noise of least loss on a lattice of few dimensions: reconstruction (measured x + z).",
             ),
         ),
-        Named("parameters_of_staircases", record(BUDGET_RANGE, CHANGING, anyOf=needs_one_of(*CHANGING))),
+        Named("parameters_of_staircases", record(BUDGET_RANGE, {**CHANGING, "delta": DELTA}, anyOf=needs_one_of(*CHANGING))),
     )
 
     family: str
     workload: Workload
     relation: Relation
-    noise: Peaks | Stairs
+    noise: Peaks | Stairs | Moves | Truncated
     grid: Grid
     measured: Floats | None = None
     reconstruction: Floats | None = None
     optimality: Optimality | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     falloff: Falloff = field(default="exponential", init=False)
+    delta: float | None = field(default=None, init=False)
     integers: NDArray[np.int64] = field(init=False, repr=False)
     privacy: PrivacyCertificate = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         require_family(self.family, STAIRCASE_FAMILIES)
         self.relation.require_elements(self.workload.shape[1], self.workload.unlisted)
-        if not isinstance(self.noise, (Peaks, Stairs)):
-            raise InvalidProblem("noise: is neither Peaks nor Stairs; see designer.mechanism.staircase_noise.")
+        if not isinstance(self.noise, LAWS):
+            raise InvalidProblem("noise: is none of Peaks, Stairs, Moves and Truncated; see designer.mechanism.staircase.")
+        assign(self, delta=self.noise.delta, falloff="exponential" if self.noise.delta is None else "truncated")
         self._settle_matrices()
-        if not np.array_equal(self.grid.values(self.integers), self._target) and isinstance(self.noise, Peaks):
+        if not np.array_equal(self.grid.values(self.integers), self._target) and not isinstance(self.noise, Stairs):
             raise InvalidProblem("grid: does not hold the measured answers; noise on a lattice needs steps that divide them.")
         if self.noise.dimension != int(self._heard.sum()):
             raise InvalidProblem(
@@ -128,7 +150,11 @@ class StaircaseMechanism(GridMechanism):
     @cached_property
     def _differences(self) -> tuple[Difference, ...]:
         """The protected differences of the heard answers, in steps of the grid, with their exact budgets."""
-        return protected_differences(self.sensitivity(), self._heard, self.grid.steps)
+        return self._protected(self.sensitivity())
+
+    def _protected(self, sensitivity: SensitivitySet) -> tuple[Difference, ...]:
+        """The same anew; under a delta those of every pair, because no pair implies another."""
+        return protected_differences(sensitivity, self._heard, self.grid.steps, implied=self.delta is not None)
 
     @cached_property
     def _drawn(self) -> DrawnNoise:
@@ -159,18 +185,14 @@ class StaircaseMechanism(GridMechanism):
 
     @property
     def _coset(self) -> tuple[list[int], NDArray[Any] | None]:
-        """Half a lattice away from the answers where the law says so."""
-        if not isinstance(self.noise, Peaks):
-            return super()._coset
-        basis = np.array(self.noise.basis, dtype=object)
-        return (np.array(self.noise.halves, dtype=object) @ basis // 2).tolist(), basis
+        return self.noise.coset or super()._coset
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers: for each protected difference u of budget b the cost
-        c(u) in whole units, and the ratio `unit c(u) / b`; no `log P(z) - log P(z + u)` is beyond `unit c(u)`."""
+        c(u) in units, and the ratio `unit c(u) / b`; no `log P(z) - log P(z + u)` is beyond `unit c(u)`, but for delta."""
         sensitivity = self.sensitivity()
         pairs = self.relation.pair_count()
-        found = protected_differences(sensitivity, self._heard, self.grid.steps)
+        found = self._protected(sensitivity)
         if not found:
             raise InvalidProblem(f"relation: {NOTHING_MOVES}; a staircase needs a change that moves an answer.")
         free = next((u for u in found if u.budget <= 0), None)
@@ -179,11 +201,12 @@ class StaircaseMechanism(GridMechanism):
         witness = describe_pair(sensitivity, worst.left, worst.right, self.workload.elements)
         ratio = None if free else max(ratios)
         holds = ratio is not None and ratio <= 1
-        return PrivacyCertificate(holds, ratio, witness, pairs, ARITHMETIC.format(pairs=pairs), THEOREM)
+        words = ARITHMETIC if isinstance(self.noise, (Peaks, Stairs)) else BY_STEPS
+        return PrivacyCertificate(holds, ratio, witness, pairs, words.format(pairs=pairs), THEOREMS[self.noise.kind])
 
     def _ratios(self, found: tuple[Difference, ...]) -> list[Fraction]:
-        costs = self.noise.over(found).costs(found)
-        return [self.noise.unit * cost / u.budget for cost, u in zip(costs, found, strict=True)]
+        drawn: DrawnNoise = self.noise.over(found)
+        return [self.noise.unit * cost / u.budget for cost, u in zip(drawn.costs(found), found, strict=True)]
 
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
         """The budget that a change of the histogram spends, `unit c(u)`, c(u) the cost of its difference u of the measured
@@ -207,12 +230,17 @@ class StaircaseMechanism(GridMechanism):
         if not whole.any():
             return 0.0
         led = Difference(tuple(int(x) for x in whole), Fraction(1), 0, 0)
-        if isinstance(self.noise, Peaks):
-            try:
-                coordinates([led.steps], self.noise.basis)
-            except InvalidProblem:
-                return math.inf
+        if not self._drawn.reaches(led):
+            return math.inf
         return float(self.noise.unit * self._drawn.costs([led])[0])
+
+    def _entity_budget(self, rows: int) -> float:
+        """As of every mechanism; of several rows under a delta nothing is proven."""
+        if self.delta is not None and rows > 1:
+            raise InvalidProblem(
+                f"rows_per_entity: {rows}, but (epsilon, delta) of this noise is proven for one row; use gaussian or laplace."
+            )
+        return super()._entity_budget(rows)
 
     def query_variances(self) -> Floats:
         """Variance of the noise in each of the K answers; what a table leaves of the tail is counted at a bound."""
@@ -232,7 +260,9 @@ class StaircaseMechanism(GridMechanism):
 
     @property
     def _noise_facts(self) -> NoiseFacts:
-        return NoiseFacts("quantiles of the tabulated law", True, self.noise.dimension)
+        tight = self._drawn.tight(self._rows)
+        words = "quantiles of the tabulated law" if tight else "the variance, by Chebyshev's bound"
+        return NoiseFacts(words, tight, self.noise.dimension)
 
     def query_mean_absolutes(self) -> Floats:
         """Expected absolute value of the noise in each of the K answers, as `query_variances`."""
@@ -253,11 +283,22 @@ class StaircaseMechanism(GridMechanism):
     def from_core(cls, core: Mapping[str, Any]) -> StaircaseMechanism:
         """The mechanism of a spec, certified anew."""
         require_keys(core, keys(cls.spec_form.core), "mechanism")
-        return cls(**common_parts(core), noise=noise_from_spec(core["noise"]))
+        return cls(**common_parts(core), noise=KINDS.read(core["noise"]))
 
 
 class StaircaseComposition(GridComposition[StaircaseMechanism]):
     """By the fall-off of the noise, and by the law of the loss where it is tabulated."""
+
+    def of_budget(self, made: StaircaseMechanism, budget: Fraction) -> Cost:
+        """Under a delta (b, delta), whose delta is the probability of an unbounded loss."""
+        return super().of_budget(made, budget) if made.delta is None else Cost(epsilon=budget, delta=Fraction(made.delta))
+
+    def cost_of_steps(self, made: StaircaseMechanism, steps: Sequence[Fraction]) -> Cost:
+        """Budgets add; under a delta so many changes cost what as many of the largest budget do."""
+        paid = [step for step in steps if step]
+        if made.delta is None or len(paid) < 2:
+            return super().cost_of_steps(made, steps)
+        return self.cost(made, max(paid)).of_group(len(paid))
 
     def shapes_of_all(self, made: StaircaseMechanism, budget: Fraction) -> tuple[Tradeoff, ...]:
         return _loss_law(made, budget)
@@ -267,7 +308,7 @@ class StaircaseComposition(GridComposition[StaircaseMechanism]):
 def _loss_law(made: StaircaseMechanism, budget: Fraction) -> tuple[Tradeoff, ...]:
     """What every change of at most this budget, above 0, is promised (docs/theory/tradeoff.md, 12); nothing of stairs, of which
     no more is known than the budget."""
-    if not isinstance(made._drawn, DrawnPeaks) or budget / made.noise.unit >= MOST_LOSSES:
+    if isinstance(made.noise, Stairs) or budget / made.noise.unit >= MOST_LOSSES:
         return ()
     moves = single_changes(made, budget)
     if moves is None or not len(moves):

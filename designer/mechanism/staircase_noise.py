@@ -16,7 +16,7 @@ from designer.base.arrays import Floats
 from designer.base.checks import count, rational, shown
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
-from designer.base.schema import COUNT, PLACE, RATIONAL, ClosedList, keys, list_of, noted, of_kind, whole
+from designer.base.schema import COUNT, PLACE, RATIONAL, keys, list_of, noted, of_kind, whole
 from designer.certificate.sensitivity import SensitivitySet
 from designer.limits import (
     LARGEST_STAIR_UNIT,
@@ -54,13 +54,14 @@ class Difference:
 
 
 def protected_differences(
-    sensitivity: SensitivitySet, heard: NDArray[np.bool_], steps: NDArray[np.float64]
+    sensitivity: SensitivitySet, heard: NDArray[np.bool_], steps: NDArray[np.float64], *, implied: bool = False
 ) -> tuple[Difference, ...]:
     """Every difference that is not 0, up to its sign, in the order of its steps.
 
-    heard: (R,), the coordinates that get noise. steps: (R,), powers of two of which all differences are multiples.
+    heard: (R,), the coordinates that get noise. steps: (R,), powers of two of which all differences are multiples. implied:
+    those of pairs whose budgets follow from others, too.
     """
-    pairs = sensitivity.all_pairs(MOST_PAIRS)
+    pairs = sensitivity.all_pairs(MOST_PAIRS, implied=implied)
     whole = np.rint(pairs.differences[:, heard] / steps[heard]).astype(np.int64)
     leading = np.take_along_axis(whole, (whole != 0).argmax(axis=1)[:, None], axis=1)
     whole = np.where(leading < 0, -whole, whole)
@@ -98,9 +99,25 @@ def coordinates(steps: Sequence[Sequence[int]], basis: Sequence[Sequence[int]]) 
 class DrawnNoise(ABC):
     """A law of integer noise with what is needed to draw from it, for certain differences; all in steps of the grid."""
 
+    noise: Any
+
     @abstractmethod
-    def costs(self, moved: Sequence[Difference]) -> list[int]:
-        """For each difference u a whole number of units that no `|h(z + u) - h(z)|` exceeds, whatever z."""
+    def costs(self, moved: Sequence[Difference]) -> Sequence[Any]:
+        """For each difference u of its budget the units that it spends: a whole number that no `|h(z + u) - h(z)|` exceeds,
+        whatever z, or under a delta the least."""
+
+    def reaches(self, u: Difference) -> bool:
+        """Whether the law says what u spends."""
+        return True
+
+    def tight(self, rows: Floats) -> bool:
+        """Whether margins for rows r, (K, s), are attained."""
+        return True
+
+    def chances_of_losses(self, moved: Sequence[Difference]) -> Floats | None:
+        """Bounds, (J,), of the probability that a shift by any of these differences changes h by j units or more, j from 1 on;
+        None where no more is known than the budget."""
+        return None
 
     @abstractmethod
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
@@ -133,6 +150,7 @@ class Stairs:
     width: int
     top: int
     kind = "stairs"
+    delta = coset = None
     schema = of_kind(
         "noise",
         "stairs",
@@ -188,6 +206,7 @@ class Peaks:
     peaks: tuple[tuple[int, ...], ...]
     levels: tuple[int, ...]
     kind = "peaks"
+    delta = None
     schema = of_kind(
         "noise",
         "peaks",
@@ -249,6 +268,12 @@ class Peaks:
     def dimension(self) -> int:
         """s."""
         return len(self.basis)
+
+    @property
+    def coset(self) -> tuple[list[int], NDArray[Any] | None]:
+        """Half a lattice away from the answers where the law says so, and the basis."""
+        basis = np.array(self.basis, dtype=object)
+        return (np.array(self.halves, dtype=object) @ basis // 2).tolist(), basis
 
     def over(self, moved: Sequence[Difference]) -> DrawnPeaks:
         """The law of walks by these differences; peaks that are none, and tables that are too large, are refused."""
@@ -320,6 +345,13 @@ class DrawnPeaks(DrawnNoise):
     noise: Peaks
     sampler: PeakedSampler
 
+    def reaches(self, u: Difference) -> bool:
+        try:
+            coordinates([u.steps], self.noise.basis)
+        except InvalidProblem:
+            return False
+        return True
+
     def costs(self, moved: Sequence[Difference]) -> list[int]:
         """The cheapest walks from 0: h falls off by walks, so that `h(z + u)` is at most `h(z)` and the cost of u."""
         known = self.sampler.law.walks
@@ -345,8 +377,7 @@ class DrawnPeaks(DrawnNoise):
         return self.sampler.law.margins(led, beyond)
 
     def chances_of_losses(self, moved: Sequence[Difference]) -> Floats | None:
-        """Bounds, (J,), of the probability that a shift by any of these differences changes h by j units or more, j from 1 on;
-        what the table leaves counts as the largest change. None where they are more than are summed."""
+        """What the table leaves counts as the largest change; None also where they are more than are summed."""
         law = self.sampler.law
         k = law.enough(LEFT_OUT)
         if len(moved) * law.walks.shells.volume(k) > MOST_SUMMED:
@@ -399,11 +430,3 @@ def _all_peaks(law: PeakedLaw) -> bool:
 
 def _lists(value: Any) -> Any:
     return [_lists(item) for item in value] if isinstance(value, tuple) else value
-
-
-def noise_from_spec(spec: Any) -> Peaks | Stairs:
-    """The noise of a spec, of one of the two kinds."""
-    return KINDS.read(spec)
-
-
-KINDS: ClosedList[Peaks | Stairs] = ClosedList("noise", {cls.kind: (cls.schema, cls.from_spec) for cls in (Peaks, Stairs)})

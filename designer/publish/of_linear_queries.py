@@ -13,7 +13,7 @@ from designer.base.display import counted
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.mechanism.additive import CONCENTRATED, PURE_SHIFT, PURE_WITH_DELTA, ROUNDED
 from designer.mechanism.interface import Mechanism, ball_words, delta_words, preprocessing_words
-from designer.mechanism.staircase import THEOREM as OF_STAIRCASES
+from designer.mechanism.staircase import THEOREMS as OF_STAIRCASES
 from designer.problem.relation import Indices
 from designer.publish.content import Entries, Piece, Prose, Sheet, named
 from designer.publish.contributor import Contributor, ProofSketch, Topic, shown_rows
@@ -44,9 +44,18 @@ ON_GRIDS: Mapping[str, ProofSketch] = {
         "delta.",
         "docs/theory/approximate.md, section 2",
     ),
-    OF_STAIRCASES: ProofSketch(
+    OF_STAIRCASES["peaks"]: ProofSketch(
         "No output is more than exp(b) times as likely after a protected change of budget b as before it.",
         "docs/theory/staircase.md, section 1",
+    ),
+    OF_STAIRCASES["moves"]: ProofSketch(
+        "No output is more than exp(b) times as likely after a protected change of budget b as before it.",
+        "docs/theory/staircase.md, section 7",
+    ),
+    OF_STAIRCASES["truncated"]: ProofSketch(
+        "For a protected change of budget b, every set of outputs has a probability of at most exp(b) times what it had, plus "
+        "delta.",
+        "docs/theory/staircase.md, section 8",
     ),
 }
 OF_LATTICE: Mapping[str, ProofSketch] = {  # by fall-off, and of noise row by row

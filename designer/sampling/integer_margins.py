@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -13,6 +14,14 @@ DOUBT = 1e-12
 # From this variance on the masses of cells and of their centres agree so well that no law is summed.
 SUMMED = 1e6
 _NORMAL = NormalDist()
+
+
+def bisected(holds: Callable[[float], bool], low: float, high: float, halvings: int = 60) -> float:
+    """The upper end of what is left of an interval from whose upper end on something holds; it holds there, too."""
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 def laplace_margin(rate: float, beyond: float) -> int:

@@ -20,6 +20,7 @@ from designer.sampling import integer_samplers
 from designer.sampling.finite_law import FiniteLaw
 from designer.sampling.integer_samplers import LazyUniform, resolve
 from designer.sampling.peaked_sampler import uniform_below
+from designer.sampling.round_and_reject import nearest_balls
 from solvers.exact.balls import exp_ball, rational_ball
 
 if TYPE_CHECKING:
@@ -77,11 +78,6 @@ class DiscreteStudent:
                 noise[waiting[kept]] = values[kept]
                 waiting = waiting[~kept]
         return noise
-
-    def pmf(self, k: int) -> float:
-        """`P(Z = k)`, as a float."""
-        scaled = 1 + (k / self.scale) ** 2
-        return float(scaled) ** -self.power / (self._mass(self.power) * float(self.scale))
 
     def variance(self) -> float:
         """`E Z^2`, as a float: `scale^2 / (2 power - 3)` but for narrow laws."""
@@ -410,10 +406,7 @@ class RoundedVector:
 
     def _resolved(self, uniforms: list[LazyUniform]) -> list[int]:
         def rounding() -> list[int] | None:
-            if (proposed := self.shape.propose_balls(uniforms)) is None:
-                return None
-            floors = [(y + rational_ball(Fraction(1, 2))).floor().unique_fmpz() for y in proposed[0]]
-            known = [int(floor) for floor in floors if floor is not None]
-            return known if len(known) == len(floors) else None
+            proposed = self.shape.propose_balls(uniforms)
+            return None if proposed is None else nearest_balls(proposed[0])
 
         return resolve(uniforms, rounding)

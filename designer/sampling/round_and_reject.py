@@ -318,7 +318,7 @@ class RoundAndReject:
                 return None
             stretch = rational_ball(self.stretch)
             places = [y * stretch / (1 << m) for y, m in zip(proposed[0], shifts, strict=True)]
-            return _nearest_balls(places) if self.plane is None else self.plane.round_balls(places)
+            return nearest_balls(places) if self.plane is None else self.plane.round_balls(places)
 
         z = [(h << m) + place - ((1 << m) >> 1) for h, m, place in zip(resolve(uniforms, blocks), shifts, low, strict=True)]
 
@@ -332,7 +332,7 @@ class RoundAndReject:
         return z, resolve([*uniforms, keep], kept)
 
 
-def _nearest_balls(places: Sequence[arb]) -> list[int] | None:
+def nearest_balls(places: Sequence[arb]) -> list[int] | None:
     """The integers nearest to the places, None while the balls leave one open."""
     half = rational_ball(Fraction(1, 2))
     floors = [(place + half).floor().unique_fmpz() for place in places]

@@ -13,18 +13,16 @@ from numpy.typing import NDArray
 
 from designer.base.checks import assign
 from designer.base.errors import InvalidProblem
-from designer.sampling.integer_samplers import GUARD_BITS, LazyUniform, resolve
-from solvers.exact.balls import rational_ball, working_precision
+from designer.sampling.finite_law import Cells, FiniteLaw
+from designer.sampling.integer_samplers import LazyUniform
+from solvers.exact.balls import exp_ball
 
 if TYPE_CHECKING:
-    from flint import arb
-
     from designer.base.arrays import Floats
     from designer.sampling.entropy import Entropy
 
 Exact = int | Fraction
 
-LAST_WORD = 2**64 - 1
 # Gauss-Legendre with n nodes is exact up to degree 2 n - 1; beyond 1,024 candidates the integrand is as good as an exponential.
 MOST_NODES = 512
 
@@ -43,47 +41,24 @@ class ExponentialLaw:
     scores: Sequence[Exact]
     factor: Exact = 1
     gaps: tuple[Fraction, ...] = field(init=False, repr=False)
-    _cells: _Cells = field(init=False, repr=False, compare=False)
+    _law: FiniteLaw = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         assign(self, gaps=_gaps(self.scores, self.factor))
-        cells = _Cells.around(self._cumulative)
-        # Thresholds rise, their enclosures need not: widened until they do, so that a binary search may be trusted.
-        first, last = np.minimum.accumulate(cells.first[::-1])[::-1], np.maximum.accumulate(cells.last)
-        assign(self, _cells=_Cells(first, last))
+        assign(self, _law=FiniteLaw(lambda: [exp_ball(-gap) for gap in self.gaps]))
 
-    def draw(self, size: int, entropy: Entropy) -> NDArray[np.intp]:
+    def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """`size` independent indices."""
-        return self.chosen(entropy.random_words(size), entropy)
+        return self._law.draw(size, entropy)
 
-    def chosen(self, words: NDArray[np.uint64], entropy: Entropy) -> NDArray[np.intp]:
-        """The indices that some words stand for; entropy is asked for further bits where a word leaves one open.
-
-        words: (n,). Returns (n,).
-        """
-        chosen = np.searchsorted(self._cells.last, words, side="left")
-        for i in np.flatnonzero(chosen != np.searchsorted(self._cells.first, words, side="right")):
-            chosen[i] = self._decide(LazyUniform(words[i], 64, entropy))
-        return chosen
+    def chosen(self, words: NDArray[np.uint64], entropy: Entropy) -> NDArray[np.int64]:
+        """The indices that some words, (n,), stand for, (n,); entropy is asked for further bits where one leaves it open."""
+        return self._law.chosen(words, entropy)
 
     def pmf(self) -> Floats:
         """The probabilities, (m,), as floats."""
         weights = _flips(self.gaps)
         return np.asarray(weights / weights.sum())
-
-    def _cumulative(self) -> list[arb]:
-        """`P(index <= r)` for all but the last r, as balls."""
-        sums = [rational_ball(-self.gaps[0]).exp()]
-        for gap in self.gaps[1:]:
-            sums.append(sums[-1] + rational_ball(-gap).exp())
-        return [part / sums[-1] for part in sums[:-1]]
-
-    def _decide(self, uniform: LazyUniform) -> int:
-        def answer() -> int | None:
-            below = [uniform.is_below(threshold) for threshold in self._cumulative()]
-            return None if None in below else below.count(False)
-
-        return resolve([uniform], answer)
 
 
 def draw_from_each(gaps: Floats, error: Floats, exact: Callable[[int], ExponentialLaw], entropy: Entropy) -> NDArray[np.intp]:
@@ -122,11 +97,11 @@ class PermuteAndFlipLaw:
     scores: Sequence[Exact]
     factor: Exact = 1
     gaps: tuple[Fraction, ...] = field(init=False, repr=False)
-    _cells: _Cells = field(init=False, repr=False, compare=False)
+    _cells: Cells = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         assign(self, gaps=_gaps(self.scores, self.factor))
-        assign(self, _cells=_Cells.around(lambda: [rational_ball(-gap).exp() for gap in self.gaps]))
+        assign(self, _cells=Cells.around(lambda: [exp_ball(-gap) for gap in self.gaps]))
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.intp]:
         """`size` independent indices."""
@@ -136,7 +111,7 @@ class PermuteAndFlipLaw:
         sure = np.array([gap == 0 for gap in self.gaps])
         for i, r in np.argwhere(~heads & (coins <= self._cells.last) & ~sure):
             gap = self.gaps[r]
-            heads[i, r] = LazyUniform(coins[i, r], 64, entropy).below(lambda gap=gap: rational_ball(-gap).exp())  # type: ignore[misc]
+            heads[i, r] = LazyUniform(coins[i, r], 64, entropy).below(lambda gap=gap: exp_ball(-gap))  # type: ignore[misc]
         heads |= sure
         return _one_of_each(heads, entropy)
 
@@ -148,31 +123,6 @@ class PermuteAndFlipLaw:
         with np.errstate(under="ignore"):
             others = np.exp(np.log1p(-tails).sum(axis=1, keepdims=True) - np.log1p(-tails))
         return np.asarray(flips * (weights / 2 @ others))
-
-
-@dataclass(frozen=True)
-class _Cells:
-    """For thresholds C_k in [0, 1]: words w below `first_k` are below C_k, words above `last_k` are above,
-    the few between are open."""
-
-    first: NDArray[np.uint64]
-    last: NDArray[np.uint64]
-
-    @classmethod
-    def around(cls, thresholds: Callable[[], list[arb]]) -> _Cells:
-        """A word w stands for a number in [w, w + 1] / 2^64."""
-        with working_precision(64 + GUARD_BITS):
-            scaled = [threshold * 2**64 for threshold in thresholds()]
-            ends = [(_floor(ball.lower()), _floor(ball.upper())) for ball in scaled]
-        first, last = np.array(ends, dtype=np.uint64).reshape(-1, 2).T
-        return cls(first, last)
-
-
-def _floor(end: arb) -> int:
-    """The floor of an exact number, cut to the words."""
-    floor = end.floor().unique_fmpz()
-    assert floor is not None, "the end of a ball is exact"
-    return min(max(0, int(floor)), LAST_WORD)
 
 
 def _gaps(scores: Sequence[Exact], factor: Exact) -> tuple[Fraction, ...]:

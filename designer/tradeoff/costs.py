@@ -31,6 +31,7 @@ from solvers.exact.rational import float_above
 NOTHING = Fraction(0)
 MOST_IN_SHAPE = 20  # changes in a group whose tradeoff function is computed; for more, its bound by the sum of the budgets
 SHARES = tuple(Fraction(1, 2**k) for k in range(1, 9))  # of a chance, given to delta
+SMALL_CHANCE = Fraction(1, 1 << 64)  # beside a product, chances to tell all are added up to this
 HALF_PI = Fraction(15708, 10000)  # rounded up
 LARGEST_EPSILON = Fraction(2) ** 500  # beyond what conversions take
 
@@ -317,8 +318,8 @@ class TotalCost(Immutable):
         if allowed == 1:
             return 0.0
         found = [float_above(epsilon) for way in self._ways() if (epsilon := way.epsilon_at(allowed)) is not None]
-        if precise and allowed >= self._set_aside:
-            found.append(self._account.epsilon_at(allowed - self._set_aside))
+        if precise and allowed >= self._set_aside + self._told:
+            found.append(self._account.epsilon_at(allowed - self._set_aside - self._told))
         return least if (least := min(found, default=math.inf)) < math.inf else None
 
     def delta_at(self, epsilon: object, *, precise: bool = True) -> float:
@@ -326,7 +327,7 @@ class TotalCost(Immutable):
         allowed = rational_from(epsilon, "epsilon", 0)
         least = min((way.delta_at(allowed) for way in self._ways()), default=Fraction(1))
         if precise and least > 0:
-            least = min(least, Fraction(self._account.delta_at(allowed)) + self._set_aside)
+            least = min(least, Fraction(self._account.delta_at(allowed)) + self._set_aside + self._told)
         return float_above(least) + 0.0  # no -0.0
 
     def loss_at(self, chance: object) -> float | None:
@@ -358,9 +359,10 @@ class TotalCost(Immutable):
 
     @cached_property
     def _account(self) -> Account:
-        """The product of what is promised, each release by its tradeoff function where it has one and by its rho where not."""
+        """The product of what is promised, each release by its tradeoff function where it has one and by its rho where not, but
+        for the chances to tell all."""
         functions, rho = self._functions
-        return Account.of(functions, rho or NOTHING)
+        return Account.of([pair for pair in functions if not _chance(pair[0])], rho or NOTHING)
 
     @property
     def _functions(self) -> tuple[list[tuple[Tradeoff, int]], Fraction | None]:
@@ -378,6 +380,11 @@ class TotalCost(Immutable):
     def _set_aside(self) -> Fraction:
         """The deltas that go with a rho."""
         return self._sum(_loose) or NOTHING
+
+    @property
+    def _told(self) -> Fraction:
+        """The chances to tell all that are factors by themselves: with T they are no more than their sum beside T."""
+        return sum((_chance(function) * times for function, times in self._functions[0]), NOTHING)
 
     def _ways(self) -> Iterator[_Way]:
         """The ways of adding up: each release plainly, or by its rho or mu where it has one."""
@@ -397,6 +404,12 @@ def _product(functions: list[tuple[Tradeoff, int]]) -> Tradeoff:
     if all(isinstance(function, Gaussian) for function, _ in functions):
         return Gaussian(sum((times * f.mu_squared for f, times in functions if isinstance(f, Gaussian)), NOTHING))
     return Account.of(functions).tradeoff_below()
+
+
+def _chance(function: Tradeoff) -> Fraction:
+    """The chance to tell all of a function that says nothing else, where it is small enough to be added up."""
+    alone = isinstance(function, EpsilonDelta) and not function.epsilon and function.delta <= SMALL_CHANCE
+    return function.delta if alone else NOTHING  # type: ignore[attr-defined]  # one of them is there
 
 
 def _loose(cost: Cost) -> Fraction:

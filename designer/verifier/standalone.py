@@ -1304,7 +1304,12 @@ class Pairs(Format):
         else:
             unit = sentence("unit of changes", records=self.relation.records("record"))
         promised = {"unit": unit, "relation": self.relation.sentence, "unprotected": public, "parameters": ratios | count}
-        return {**self.fixed_fields(), **promised, "notion": TEXT[f"notion {notion}"]}
+        told = {**self.fixed_fields(), **promised, "notion": TEXT[f"notion {notion}"]}
+        if self.delta is not None:
+            delta = float(self.delta)
+            told |= {"notion": sentence("notion approximate", delta=delta), "post_processing": TEXT["deltas add"]}
+            told["parameters"]["delta"] = delta
+        return told
 
     def summary(self):
         """What was found, in words."""
@@ -1422,10 +1427,6 @@ class Additive(OnGrid):
     def statement(self):
         """Every field of the guarantee that follows from the numbers."""
         told = self.promise(self.falloff if self.delta is None else "exponential")
-        if self.delta is not None:
-            delta = float(self.delta)
-            told |= {"notion": sentence("notion approximate", delta=delta), "post_processing": TEXT["deltas add"]}
-            told["parameters"]["delta"] = delta
         quiet = [name for name, silent in zip(self.queries, self.silent, strict=False) if silent] if self.direct else []
         if quiet:
             told["unprotected"] = [sentence("published exactly", names=every_name(quiet)), *told["unprotected"]]
@@ -2079,11 +2080,14 @@ class Staircase(OnGrid):
     plus the costs of the steps, a step u costing the whole units in its budget. A way to z goes on to z + u, so h(z + u) <=
     h(z) + c(u), c(u) the cheapest walk from 0 to u, at most the step u itself: probabilities change by at most exp(unit c(u))
     <= exp(b), and sets of them too, tails included. Stairs, of one number: h(z) = ceil(max(0, |z| - top) / width) grows by at
-    most ceil(|u| / width). Costs of walks are found by Dijkstra's search, in whole numbers."""
+    most ceil(|u| / width). Costs of walks are found by Dijkstra's search, in whole numbers. Moves: z adds up to 0, and h(z) is
+    half the sum of |z|. Truncated: T_k = P(z_k >= k), T_1 = a (1 - delta) / (1 + a), T_(k+1) = max(0, a (T_k - delta)), a =
+    exp(-rate): moved by one step, P(z) - P(z + u) / a is above 0 for the last two values alone, delta in all. Under it every
+    pair is one step of one number, of a rate of at most b."""
 
     def __init__(self, core):
         known = dict.fromkeys(("workload", "relation", "noise", "measured", "reconstruction"), anything)
-        family = one_of("staircase", "custom")
+        family = one_of("staircase", "by_moves", "truncated_geometric", "custom")
         core = fields(core, "mechanism", family=family, grid=listed(whole(-1999, 1999)), **known)
         told = core.relation.get("epsilons", ()) if isinstance(core.relation, dict) else ()
         only(length(told) * len(core.grid) <= MOST_WORK // 100, "very many pairs")
@@ -2099,13 +2103,17 @@ class Staircase(OnGrid):
             for there in (self.vector(u), self.vector({k: -c for k, c in u.items()})):
                 if any(there):
                     least[there] = min(b, least.get(there, b))
-        require(isinstance(noise, dict) and noise.get("kind") in ("peaks", "stairs"), "noise.kind: is unknown")
-        if noise["kind"] == "stairs":
-            self.stairs(noise)
-        else:
+        require(
+            isinstance(noise, dict) and noise.get("kind") in ("peaks", "stairs", "moves", "truncated"), "noise.kind: unknown"
+        )
+        if noise["kind"] != "stairs":
             given = zip(self.multiples, rows, self.steps, strict=True)
             require(all(row[i] * e == c for row, own, e in given for i, c in own.items()), "grid: does not hold the answers")
+        self.noise = None
+        if noise["kind"] == "peaks":
             self.peaks(noise, least)
+        else:
+            {"stairs": self.stairs, "moves": self.moves, "truncated": self.truncated}[noise["kind"]](noise)
         self.certify()
 
     def vector(self, u):
@@ -2124,7 +2132,39 @@ class Staircase(OnGrid):
         require(Fraction(1, 2**16) <= own.unit <= 2**10, "noise.unit: is not from 2^-16 to 2^10")
         require(len(self.heard) == 1, "noise: stairs are for one number")
         self.cost = lambda u: -(-abs(u[0]) // own.width)
-        self.law, self.noise = sentence("stairs", unit=float(own.unit), top=own.top, width=own.width), None
+        self.law = sentence("stairs", unit=float(own.unit), top=own.top, width=own.width)
+
+    def moves(self, noise):
+        """Counts that add up to 0."""
+        own, size = fields(noise, "noise", kind=text, unit=ratio, cells=whole(2, 10**6)), len(self.heard)
+        require(0 < own.unit <= 2**10 and own.cells == size, "noise: the unit is not from 0 to 2^10, or not all counts move")
+
+        def cost(u):
+            require(sum(u) == 0, "noise: a protected difference does not add up to 0")
+            return sum(c for c in u if c > 0)
+
+        self.height, self.cost, self.law = own.unit, cost, sentence("moves", unit=float(own.unit), cells=size)
+        basis = [[(k == i) - (k == i + 1) for k in range(size)] for i in range(size - 1)]
+        self.noise = basis, [0] * (size - 1)
+
+    def truncated(self, noise):
+        """Independent counts, under a delta."""
+        own = fields(noise, "noise", kind=text, rates=listed(positive), delta=positive)
+        require(len(own.rates) == len(self.heard) and all(rate <= 2**10 for rate in own.rates), "noise.rates: not one for each")
+        require(Fraction(1, 10**100) <= own.delta < 1, "noise.delta: is not from 1e-100 to 1")
+
+        def cost(u):
+            require(sum(map(abs, u)) == 1, "noise: a protected difference is more than one step of one count")
+            return next(rate for rate, c in zip(own.rates, u, strict=True) if c)
+
+        low, high = float(min(own.rates)), float(max(own.rates))
+        told = repr(low) if low == high else f"from {low!r} to {high!r}"
+        self.height, self.cost, self.delta = 1, cost, own.delta
+        self.law = sentence("truncated", delta=float(own.delta), rates=told)
+
+    def allowed(self, b):
+        """The budget itself, under a delta too."""
+        return b
 
     def peaks(self, noise, least):
         """Peaks with levels, on a coset of the lattice that a basis generates; coordinates of peaks are doubled."""
@@ -2168,7 +2208,7 @@ class Staircase(OnGrid):
         if self.noise is None:
             return {}, None
         basis, halves = self.noise
-        offset = [sum(half * row[k] for half, row in zip(halves, basis, strict=True)) // 2 for k in range(len(basis))]
+        offset = [sum(half * row[k] for half, row in zip(halves, basis, strict=True)) // 2 for k in range(len(self.heard))]
         return dict(zip(self.heard, offset, strict=True)), [dict(zip(self.heard, row, strict=True)) for row in basis]
 
     def statement(self):
@@ -2879,8 +2919,9 @@ def check_release(release, spec, made):
 # What several releases cost together. A ledger is a chain of entries: the hash of one is SHA-256 of the hash before it, a line
 # feed, and its text. A release counts from the entry that reserves it on, whatever becomes of it. L14: of releases of which
 # each may be chosen after the last, epsilons and deltas add up, and so do rhos; rho-zCDP is (epsilon, delta)-private for every
-# epsilon >= rho and delta = exp(-(epsilon - rho)^2 / (4 rho)) (Bun and Steinke 2016, Proposition 1.3); a record that is
-# replaced is one that disappears and one that appears, at twice the epsilon and four times the rho of each.
+# epsilon >= rho and delta = exp(-(epsilon - rho)^2 / (4 rho)) (Bun and Steinke 2016, Proposition 1.3); squares of mu add up
+# (Dong, Roth and Su 2022, Corollary 3.3), and chances to tell all beside them; a record that is replaced is one that disappears
+# and one that appears, at twice the epsilon and four times the rho of each.
 
 ENTRIES = {
     "opened": "format version ledger software", "stated": "dataset total publishes content",
@@ -2939,7 +2980,23 @@ def require_covered(name, total, publishes, expenses):
     within = plain and sum(epsilons) <= total.epsilon and sum(deltas) <= total.delta
     if not within and rho is not None and rho <= total.epsilon:
         within = rho == 0 or exp(-((total.epsilon - rho) ** 2) / (4 * rho))[1] <= between(total.delta)[0]
+    within = within or (set(times) <= {1} and within_as_normal(expenses, total))
     only(within, f"{name!r}, whose releases keep its total by no rule that this program knows")
+
+
+def within_as_normal(expenses, total):
+    """Whether releases that promise mu-GDP and a chance to tell all keep (epsilon, delta) together."""
+    listed = [shape for own in expenses for shape in own.shapes]
+    chances = [shape for shape in listed if shape.kind == "epsilon_delta" and shape.epsilon == 0]
+    normals = [shape for shape in listed if shape.kind == "gaussian"]
+    if len(chances) + len(normals) < len(listed) or not all(own.shapes for own in expenses):
+        return False
+    mu, epsilon = root_above(sum(shape.mu_squared for shape in normals)), total.epsilon
+    left = total.delta - sum(shape.delta for shape in chances)
+    if mu == 0 or left <= 0 or epsilon > 40 or mu / 2 + epsilon / mu > 20:
+        return mu == 0 and left >= 0
+    first, second = normal(mu / 2 - epsilon / mu), normal(-mu / 2 - epsilon / mu)
+    return first[1] - times(exp(epsilon), second)[0] <= between(left)[0]
 
 
 def check_ledger(content, release_bytes):
@@ -3230,6 +3287,10 @@ marginals: Marginals of {tables} subsets of {attributes} attributes: independent
 structured: {blocks} Kronecker products of integer matrices over {attributes} attributes: independent integer noise in their
     {coordinates} coordinates, P(z) proportional to {law}; the {answers} answers are fixed linear maps of them.
 stairs: P(z) proportional to exp(-{unit} k), k = 0 for |z| <= {top} steps and ceil((|z| - {top}) / {width}) beyond
+moves: P(z) proportional to exp(-{unit} m) on whole vectors z of {cells} counts that add up to 0, m the number of records that
+    move
+truncated: independent even coordinates with P(z >= 1) = a (1 - delta) / (1 + a) and P(z >= k + 1) = max(0, a (P(z >= k) -
+    delta)), a = exp(-rate), delta {delta}, rates {rates}
 peaks: P(z) proportional to exp(-{unit} h(z)) on a lattice of {size} dimensions, h(z) the least of the level of one of {peaks}
     peaks and the budgets, in whole units, of protected differences that lead from it to z
 mwem: MWEM, {rounds} rounds: each chooses one of {queries} queries by the {law} law of its error, and measures it with discrete

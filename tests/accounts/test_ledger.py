@@ -592,13 +592,13 @@ def test_no_more_than_the_total_is_spent_by_an_object_whose_file_is_set_back_aga
 def test_a_file_that_is_exchanged_while_an_entry_is_committed_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite commits into the file that it has open, which has no name any more."""
     people, path = stated(tmp_path / "l"), tmp_path / "l"
-    old, insert = path.read_bytes(), store._insert
+    old, insert = path.read_bytes(), store.insert
 
     def inserted(connection: sqlite3.Connection, entries: Any) -> None:
         insert(connection, entries)
         _renamed_over(path, old)
 
-    monkeypatch.setattr(store, "_insert", inserted)
+    monkeypatch.setattr(store, "insert", inserted)
     data = Watched([5, 6, 7], people.ledger)
     with pytest.raises((InvalidLedger, LedgerUnavailable), match="exchanged"):
         people.release(pure(), data)

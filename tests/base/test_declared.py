@@ -19,7 +19,7 @@ from designer.base.schema import ClosedList, keys
 from designer.certificate.norm_kinds import NORMS, norm_from_spec
 from designer.domains import products_workload as attribute_queries
 from designer.domains.mechanism import PROTECTIONS, protection_from_spec
-from designer.mechanism import staircase_noise as noise
+from designer.mechanism import staircase as noise
 from designer.relations import kinds as relations
 from designer.selection.mechanism import SCORES, score_from_spec
 from designer.tables import other_noise, query_file
@@ -124,7 +124,7 @@ LISTS: dict[str, tuple[ClosedList[Any], Any]] = {
     "norm": (NORMS, norm_from_spec),
     "score": (SCORES, score_from_spec),
     "protection": (PROTECTIONS, lambda spec: protection_from_spec(spec, Domain.of({"a": 2}), "pure")),
-    "staircase": (noise.KINDS, noise.noise_from_spec),
+    "staircase": (noise.KINDS, noise.KINDS.read),
     "queries": (attribute_queries.LISTED, lambda spec: attribute_queries.queries_from_spec(spec, 3)),
     "tradeoff": (promises.KINDS, promises.tradeoff_from_spec),
     "relation": (relations.KINDS, relations.relation_from_spec),

@@ -42,6 +42,9 @@ def test_a_weaker_promise_has_no_more_noise_on_few_cells(name: str) -> None:
         made = design(replace(problem, **weaker), effort="quick")
         assert made.loss <= own.loss * (1 + ROUNDED) and made.privacy.holds and made.problem.notion == weaker["notion"]
     made = design(replace(problem, notion="approximate", delta=1e-6), effort="quick").mechanism
+    if name == "2 x 2 margins":  # one number, for which there is noise under a delta
+        assert made.family == "truncated_geometric" and load(to_spec(made)) == made
+        return
     assert made == own.mechanism and made.delta is None and made.guarantee.notion == own.mechanism.guarantee.notion
     assert load(to_spec(made)) == made
 

@@ -143,14 +143,11 @@ def test_ratios_of_probabilities_are_rebuilt_from_the_file_alone(family: str) ->
         assert length(document["law"]["norm"], full[document["noisy"]]) == pytest.approx(float(exact), rel=1e-9)
 
 
-def test_probabilities_of_single_numbers_are_those_of_the_sampler() -> None:
+def test_rates_and_variances_are_those_of_the_sampler() -> None:
     for name in ("discrete_laplace", "discrete_gaussian"):
         document, law = on_file(LAWS[name]), LAWS[name].noise.sampler  # type: ignore[attr-defined]
         if name == "discrete_laplace":
-            for k, rate in enumerate(map(Fraction, document["law"]["rates"])):
-                for z in (0, 1, -5):
-                    told = math.tanh(float(rate) / 2) * math.exp(-float(rate) * abs(z))
-                    assert told == pytest.approx(law.pmf(k, z), rel=1e-12)
+            assert tuple(map(Fraction, document["law"]["rates"])) == law.rates
         else:
             ratio = Fraction(document["law"]["variances"][0])
             factor = Fraction(float(LAWS[name].norm.factor[0, 0])) * LAWS[name].grid.step(0)  # type: ignore[attr-defined]

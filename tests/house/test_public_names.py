@@ -70,6 +70,7 @@ DEEPER = {
     "designer.mechanism.accuracy": "accuracy_of",
     "designer.mechanism.bounds": "error_bounds",
     "designer.mechanism.derived": "DerivedAnswer difference quantile ratio",
+    "designer.mechanism.readings": "MinimaxReading minimax_reading",
     "designer.mechanism.agreeing_answers": "WholeAnswers consistent_answers whole_answers",
     "designer.relations.records.entity_rows": "RowsToKeep rows_to_keep",
     "designer.selection.scores": "Linear AbsoluteError Closeness LargestError RankError",

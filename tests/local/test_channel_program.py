@@ -66,3 +66,9 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(DesignFailed, match="the status is 'infeasible'"):
         program.subject_to(program.channel[0, 0] >= 0.999, program.channel[1, 0] <= 0.001).design()
     assert np.isfinite(problem.losses).all()
+
+
+def test_coefficients_that_a_solver_drops_are_in_the_channel_all_the_same() -> None:
+    """HiGHS takes e^-25 for 0, so that what it finds tells two values apart for certain."""
+    made = programs.channel(ReportProblem(metrics.uniform(3, 25.0), loss="zero_one")).design(solver="HIGHS")
+    assert made.privacy.holds and made.channel.min() >= np.exp(-25.0) * 0.99

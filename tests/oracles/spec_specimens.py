@@ -85,10 +85,13 @@ def staircases() -> dict[str, Made]:
     costs = metrics.from_matrix(TRIANGLE)
     far = Problem(Workload([[0, 5, 2]]), metrics.uniform(3, 4.0))
     kept = Problem(Workload.identity(3), invariants.total(3).protect(1.5, 2))
+    steps = Problem(Workload.identity(3), metrics.add_remove(3, [0.5, 1.0, 1.0]), "approximate", delta=0.0625)
     return {
         "staircase metric": designed(Problem(Workload([[0, 1, 2], [1, 0, 1]]), costs), "staircase"),
         "staircase coset": designed(far, "staircase", offset="best"),
         "staircase total": designed(kept, "staircase"),
+        "staircase moves": designed(Problem(Workload.identity(3), metrics.uniform(3, 0.5)), "by_moves"),
+        "staircase truncated": designed(steps, "truncated_geometric"),
         "staircase real": designed(Problem(Workload([[0, 0.3, 2.7182818]]), metrics.uniform(3, 2.0)), "staircase"),
     }
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import heapq
 import math
 from fractions import Fraction
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
+from designer.base.run_length import numbers_from
 from tests.oracles.additive_promises import answers, changes_and_budgets
 
 Core = dict[str, Any]
@@ -57,6 +59,23 @@ def stair_height(noise: Core, z: int) -> int:
     return max(0, -(-(abs(z) - noise["top"]) // noise["width"]))
 
 
+def _rate_of_one_step(noise: Core, u: Vector) -> float:
+    """The rate of the count that a difference moves by one step, if its law, written out, keeps delta; else infinite."""
+    moved = [k for k, step in enumerate(u) if step]
+    if sum(map(abs, u)) != 1:
+        return math.inf
+    rates = list(numbers_from(noise["rates"], "rates"))
+    (rate,), delta = [float(rates[k]) for k in moved], noise["delta"]
+    a = math.exp(-rate)
+    tails = [a * (1 - delta) / (1 + a)]
+    while tails[-1] > 0:
+        tails.append(max(0.0, a * (tails[-1] - delta)))
+    half = [1 - 2 * tails[0], *(here - further for here, further in pairwise(tails))]
+    law = [*half[:0:-1], *half, 0.0]
+    broken = sum(max(0.0, here - further / a) for here, further in pairwise(law))
+    return rate if broken <= delta * (1 + 1e-9) + 1e-13 else math.inf
+
+
 def largest_loss(core: Core, count: int = 1500) -> float | None:
     """The largest `|log P(z) - log P(z + u)| / b` over what is enumerated."""
     with np.errstate(all="ignore"):
@@ -64,7 +83,14 @@ def largest_loss(core: Core, count: int = 1500) -> float | None:
     if found is None:
         return None
     noise, least = core["noise"], moved_steps(core)
+    if noise["kind"] == "truncated":
+        return max(_rate_of_one_step(noise, u) / b for u, b in least.items())
     unit = Fraction(noise["unit"])
+    if noise["kind"] == "moves":
+        size = noise["cells"]
+        points = [(*first, -sum(first)) for first in product(range(-3, 4), repeat=size - 1)]
+        moved = {u: max(abs(sum(map(abs, map(sum, zip(z, u, strict=True)))) - sum(map(abs, z))) for z in points) for u in least}
+        return math.inf if any(map(sum, least)) else max(float(unit * moved[u] / 2 / Fraction(b)) for u, b in least.items())
     if noise["kind"] == "stairs":
         edge = [noise["top"] + k * noise["width"] + d for k in range(4) for d in (-1, 0, 1)]
         moves = [(abs(stair_height(noise, z + u[0]) - stair_height(noise, z)), b) for u, b in least.items() for z in edge]

@@ -204,19 +204,15 @@ def test_the_law_survives_when_all_is_decided_in_ball_arithmetic(monkeypatch: py
 
 
 @pytest.mark.parametrize("variance", LAWS[:4])
-def test_pmf_and_variance_equal_the_series(variance: Fraction) -> None:
+def test_the_variance_equals_the_series(variance: Fraction) -> None:
     noise, cdf = DiscreteGaussian([variance]), exact_cdf(variance)
     masses = dict(zip(cdf, np.diff([0.0, *cdf.values()]), strict=True))
-    assert all(noise.pmf(0, z) == pytest.approx(p, abs=1e-14) for z, p in masses.items())
     mean = math.fsum(p * z for z, p in masses.items())
     assert noise.variance()[0] == pytest.approx(math.fsum(p * (z - mean) ** 2 for z, p in masses.items()), rel=1e-11)
 
 
-def test_wide_pmf_is_the_normal_density() -> None:
-    variance = Fraction(2**80)
-    noise = DiscreteGaussian([variance])
-    for z in (0, 2**40, -(2**41)):
-        assert noise.pmf(0, z) == pytest.approx(stats.norm.pdf(z, scale=2.0**40), rel=1e-12)
+def test_wide_variances_are_those_of_the_normal_law() -> None:
+    noise = DiscreteGaussian([Fraction(2**80)])
     assert noise.variance()[0] == pytest.approx(2.0**80, rel=1e-12)
     sharp = DiscreteGaussian([Fraction(65_535), Fraction(65_537)])
     assert sharp.variance()[1] / sharp.variance()[0] == pytest.approx(65_537 / 65_535, rel=1e-12)  # series beside integral
@@ -226,7 +222,7 @@ def test_wide_pmf_is_the_normal_density() -> None:
 def test_vanishing_variances_leave_zero(variance: Fraction) -> None:
     noise = DiscreteGaussian([variance] * 3)
     assert not noise.draw(100, SeededEntropy(6)).any()
-    assert (noise.pmf(0, 0), noise.pmf(0, 1)) == (1.0, 0.0)
+    assert not noise.variance().any()
 
 
 @pytest.mark.parametrize(

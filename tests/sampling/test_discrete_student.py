@@ -99,10 +99,9 @@ def test_acceptance_is_a_probability_and_its_error_is_bounded(scale: Fraction, p
 
 
 @pytest.mark.parametrize(("scale", "power"), NARROW)
-def test_moments_and_masses(scale: Fraction, power: int) -> None:
+def test_moments(scale: Fraction, power: int) -> None:
     noise, masses = DiscreteStudent(scale, power), law(scale, power, 100_000)
     assert noise.variance() == pytest.approx(float((masses * np.arange(-100_000, 100_001.0) ** 2).sum()), rel=1e-4)
-    assert [noise.pmf(k) for k in range(4)] == pytest.approx(masses[100_000:100_004].tolist(), rel=1e-9)
 
 
 class Smallest:

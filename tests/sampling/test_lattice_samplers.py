@@ -14,7 +14,6 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 from scipy import stats
 
-from designer.lattice import table_gaussians as zero_sum
 from designer.lattice.chain import Assessment, LatticeNorm, LatticeShape
 from designer.lattice.gaussian import LatticeGaussian
 from designer.lattice.sampler_choice import (
@@ -29,12 +28,13 @@ from designer.lattice.sampler_choice import (
     rate_below_l2,
     rate_below_polytope,
 )
-from designer.lattice.table_gaussians import PartitionLaplace, ZeroSum, balanced, random_orders
+from designer.lattice.table_gaussians import PartitionLaplace, balanced, random_orders
+from designer.sampling import integer_laplace as zero_sum
 from designer.sampling.body_grids import EllipsoidGrid
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.finite_law import FiniteLaw
 from designer.sampling.integer_gaussian import CentredGaussian
-from designer.sampling.integer_laplace import DiscreteLaplace, ThetaRatio
+from designer.sampling.integer_laplace import DiscreteLaplace, ThetaRatio, ZeroSum
 from designer.sampling.integer_samplers import LazyUniform
 from designer.sampling.round_and_reject import NearestPlane, RoundAndReject
 from solvers.lattices.kernel import Lattice, integer_kernel

@@ -19,12 +19,11 @@ from designer.sampling import integer_samplers
 from designer.sampling.body_grids import EllipsoidGrid, PolytopeGrid
 from designer.sampling.box_grids import BoxGrid
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.integer_gaussian import DiscreteGaussian
-from designer.sampling.integer_laplace import DiscreteLaplace
 from designer.sampling.integer_samplers import LazyUniform
 from designer.sampling.round_and_reject import NormLaw, RoundAndReject
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 from tests.oracles.scripted import Replayed
+from tests.oracles.small_laws import integers
 
 Shape = Callable[[Fraction, NormLaw], EllipsoidGrid | PolytopeGrid]
 ONE = Fraction(1)
@@ -139,11 +138,11 @@ def test_coarse_grids_follow_the_enumerated_law_and_wrong_scales_do_not(name: st
 
 
 def test_one_dimension_is_the_discrete_laplace_and_the_discrete_gaussian() -> None:
-    laplace, gaussian = DiscreteLaplace([Fraction(1, 2)]), DiscreteGaussian([Fraction(4)])
-    for falloff, pmf in ((NormLaw.EXPONENTIAL, laplace.pmf), (NormLaw.GAUSSIAN, gaussian.pmf)):
+    laplace, gaussian = integers(lambda z: abs(z) / 2), integers(lambda z: z * z / 8)
+    for falloff, law in ((NormLaw.EXPONENTIAL, laplace), (NormLaw.GAUSSIAN, gaussian)):
         for shape in (interval(ONE, falloff), EllipsoidGrid([[0.5]], falloff)):
             counts = np.bincount(np.clip(draw(shape, 300_000, seed=2)[:, 0], -20, 20) + 20, minlength=41)
-            inner = [pmf(0, z) for z in range(-19, 20)]
+            inner = [law.get(z, 0.0) for z in range(-19, 20)]
             end = (1 - math.fsum(inner)) / 2
             assert p_value(counts, np.array([end, *inner, end])) > FAILURE_PROBABILITY
 

@@ -291,7 +291,7 @@ def test_a_problem_file_asks_for_ratios_which_spend_nothing_more(tmp_path: Path,
         Path("t.csv").write_text("work\n" + "1\n" * 900 + "2\n" * 100)
         assert main(["design", "p.toml", "-o", "s.json"]) == 0
         assert main(["release", "s.json", "--table", "t.csv", "-o", "a/", "--derived", "p.toml"]) == 0
-        assert "1 table, 2 answers, 1 table of ratios or changes" in capsys.readouterr().out
+        assert "1 table, 2 answers, 1 table computed from them" in capsys.readouterr().out
         (row,) = pd.read_csv("a/rate.csv").to_dict("records")
         assert row["lower_95"] < row["answer"] < row["upper_95"] and 8 < row["answer"] < 12
         index = json.loads(Path("a/tables.json").read_text())

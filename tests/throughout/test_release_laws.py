@@ -200,6 +200,18 @@ def test_noise_of_least_loss(budget: float, monkeypatch: pytest.MonkeyPatch) -> 
     follows(lambda scale: float(scale * answers.mean() - expected) / error)
 
 
+@pytest.mark.parametrize("family", ["by_moves", pytest.param("truncated_geometric", marks=pytest.mark.nightly)])
+def test_noise_of_counts_in_closed_form(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mean absolute values of counts, by the law that the design states."""
+    size, under = 20, {} if family == "by_moves" else {"notion": "approximate", "delta": 1e-3}
+    relation = metrics.uniform(size, 1.0) if family == "by_moves" else metrics.add_remove(size, 1.0)
+    made = design(Problem(Workload.identity(size), relation, **under), family).mechanism  # type: ignore[arg-type]
+    in_batches(made._drawn, monkeypatch)
+    answers = np.abs([made.release(np.zeros(size)).answers for _ in range(draws(2 * DEGREES / size))]).mean(axis=1)
+    error, expected = answers.std() / math.sqrt(len(answers)), made.query_mean_absolutes().mean()
+    follows(lambda scale: float(scale * answers.mean() - expected) / error)
+
+
 def mean_l1(size: int, rate: float) -> float:
     """`E |z|_1` under `exp(-rate |z|_1)` on sum 0: Z is proportional to `(1 - x)^-(n-1) sum_k C(n-1, k)^2 x^k`,
     x = exp(-2 rate)."""
@@ -406,7 +418,8 @@ def test_measurements_of_mwem(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_family_and_no_format_is_left_out() -> None:
     """What the tests above cover, read off their own parameters: a new family or format must be tested here too."""
-    families = {family.name for family in ADDITIVE} | {"lattice_laplace", "lattice_rows", "lattice_gaussian", "staircase"}
+    whole = {"lattice_laplace", "lattice_rows", "lattice_gaussian", "staircase", "by_moves", "truncated_geometric"}
+    families = {family.name for family in ADDITIVE} | whole
     assert families == {family.name for family in FAMILIES}
     assert set(KINDS) == COVERED
 

@@ -36,9 +36,10 @@ FAMILIES = {
         "strategy_geometric",
         "bundles",
         "staircase",
+        "by_moves",
     ),
     "zcdp": ("gaussian", "diagonal_gaussian", "isotropic_gaussian", "strategy_gaussian"),
-    "approximate": ("gaussian", "laplace"),
+    "approximate": ("gaussian", "laplace", "truncated_geometric"),
 }
 
 

@@ -19,7 +19,7 @@ from designer import Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total, checked
 from designer.accounts import ledger as ledger_module
 from designer.accounts.chain import FIRST, Edition, entry_hash
-from designer.base.errors import InvalidLedger, Refusal
+from designer.base.errors import InvalidLedger, OverTotal, Refusal
 from designer.base.json_text import canonical
 from designer.cli.entry import main
 from designer.verifier import standalone
@@ -30,6 +30,11 @@ from tests.oracles.ledgers import PUBLIC, Stamp, busy_ledger, normal, pure, stat
 def appears() -> Any:
     """Laplace noise that hides whether a record is there, at 0.25."""
     return design(Problem(Workload.identity(3), metrics.add_remove(3, [0.25] * 3)), "laplace").mechanism
+
+
+def whole() -> Any:
+    """Laplace noise that costs 1."""
+    return pure(1.0)
 
 
 def long_ledger(path: Path) -> Ledger:
@@ -77,7 +82,8 @@ def test_periods_corrections_keys_and_approvals_hold_and_lost_keys_are_named(tmp
         (Total(epsilon=1), appears, 4, True),
         (Total(epsilon=1, delta="1e-9"), pure, 4, True),
         (Total(epsilon=3, delta="1e-6"), normal, 4, True),
-        (Total(epsilon="2.6", delta="1e-6"), normal, 4, False),  # the sharper conversions of the project alone prove it
+        (Total(epsilon="2.6", delta="1e-6"), normal, 4, True),  # as normal noise, and not by its zCDP
+        (Total(epsilon="2.9", delta="0.01"), whole, 3, False),  # the products of the project alone prove it
     ],
 )
 def test_totals_of_each_notion(total: Total, made: Any, times: int, holds: bool, tmp_path: Path) -> None:
@@ -133,6 +139,21 @@ def test_more_than_the_total_is_refused_whoever_wrote_it(notion: str, tmp_path: 
     written(tmp_path / "l", [*entries, entries[2]])
     found, (sentence,) = verdict(tmp_path / "l")
     assert found == first_verdict(tmp_path / "l") == "does not hold" and "more than its total" in sentence
+
+
+def test_releases_that_fit_as_normal_noise_alone_hold_and_one_more_does_not(tmp_path: Path) -> None:
+    """Ten are (3.748, 1e-6) by their lengths and (4.011, 1e-6) by their zCDP."""
+    people = stated(tmp_path / "l", Total(epsilon="3.748", delta="1e-6"))
+    for _ in range(10):
+        people.release(normal(), [5, 6, 7])
+    assert verdict(tmp_path / "l")[0] == first_verdict(tmp_path / "l") == "holds"
+    with pytest.raises(OverTotal):
+        people.release(normal(), [5, 6, 7])
+    entries = bodies(tmp_path / "l")
+    for wrong in ({"epsilon": "3747/1000"}, {"delta": "1/1010000"}):
+        entries[1]["total"].update({"epsilon": "937/250", "delta": "1/1000000", **wrong})
+        written(tmp_path / "l", entries)
+        assert verdict(tmp_path / "l")[0] == "cannot check" and first_verdict(tmp_path / "l") == "does not hold"
 
 
 def test_a_record_that_is_replaced_costs_what_one_that_goes_and_one_that_comes_cost(tmp_path: Path) -> None:
@@ -260,8 +281,8 @@ def test_files_that_are_no_ledgers(content: bytes) -> None:
 
 
 def test_a_ledger_that_only_one_verifier_can_check_is_said_to_be_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    people = Ledger.create(tmp_path / "l", who="Ada").state("people", Total(epsilon="2.6", delta="1e-6"), publishes=[PUBLIC])
-    for _ in range(4):
-        people.release(normal(), [5, 6, 7])
+    people = Ledger.create(tmp_path / "l", who="Ada").state("people", Total(epsilon="2.9", delta="0.01"), publishes=[PUBLIC])
+    for _ in range(3):
+        people.release(whole(), [5, 6, 7])
     assert issubclass(InvalidLedger, Refusal) and main(["verify", str(tmp_path / "l"), "--independent"]) == 3
     assert "keep its total by no rule that this program knows" in capsys.readouterr().err

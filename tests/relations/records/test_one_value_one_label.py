@@ -333,6 +333,14 @@ def test_decimals_are_keys_by_their_value(make: Any) -> None:
     assert [found[key][0] for key in groups.keys or ()] == [1, 1, 1, 1]
 
 
+def test_a_decimal_that_duckdb_writes_without_a_zero_is_the_label_with_one() -> None:
+    groups = Groups(["k"], [["0.5"], ["-0.25"]])
+    plan = TablePlan((Count("c", groups, variance=1),), unlisted="drop")
+    table = ibis.memtable(pa.table({"k": pa.array([Decimal("0.50"), Decimal("-0.25")], pa.decimal128(2, 2))}))
+    assert table.k.cast("string").execute().tolist() in (["0.50", "-0.25"], [".50", "-.25"])
+    assert list(plan._exact(table, RowUnit(name="row")).levels[groups].values()) == [[1], [1]]
+
+
 LONG = [2**62 + k for k in range(4)]
 LONG_HELD: dict[str, tuple[Any, bool]] = {
     name: (made, exact)
