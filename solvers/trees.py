@@ -96,9 +96,12 @@ def leaf_weights(tree: Tree, sums: Array) -> Array:
     return np.asarray(found[:, tree.leaves])
 
 
+LARGEST_RATE = 300.0  # of noise that is never seen: beyond it a precision counts as this one, whose square is a float
+
+
 def precision(rates: Array) -> Array:
-    """One over the variance of two-sided geometric noise of these rates: `cosh e - 1`."""
-    return np.asarray(2 * np.sinh(rates / 2) ** 2)
+    """One over the variance of two-sided geometric noise of these rates: `cosh e - 1`, e at most 300."""
+    return np.asarray(2 * np.sinh(np.minimum(rates, LARGEST_RATE) / 2) ** 2)
 
 
 @dataclass(frozen=True, eq=False)

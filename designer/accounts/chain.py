@@ -333,7 +333,7 @@ ALIKE = (
     "AАΑ BВΒ EЕΕЁ GԌ HНΗ IІΙӀЇ JЈ KКΚ LԼ MМΜ NΝ OОΟՕ PРΡ QԚ SЅ TТΤ WԜ XХΧ YУҮΥ ZΖ aаαɑ bвβь cсϲ dԁ eеεё gցɡ hһհ iіιїı "
     "jјϳ kкκ lӏ mм nνηո oоοօ pрρ qԛ rг sѕ tтτ uս wԝω xхχ yуүγυ -‐‑‒–—―− '’‘ʼ´ /∕⁄"
 )
-_LOOK = str.maketrans({other: word[0] for word in ALIKE.split() for other in word[1:]})
+_LOOK = str.maketrans({other: letter for letter, *others in map(list, ALIKE.split()) for other in others})
 _STROKES = str.maketrans("1I|0O", "llloo")
 
 

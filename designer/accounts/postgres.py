@@ -197,7 +197,7 @@ class PostgresStore:
             if state.startswith(kind):
                 return self._unavailable(words, transient, None if ending else False)
         if not state or state.startswith(("08", "57", "58")):
-            told = "Only the ledger can say whether an entry was recorded" if ending else NOTHING
+            told = "Only the ledger can say whether this was recorded; a repeated call may spend again" if ending else NOTHING
             spent = None if ending else False
             return self._unavailable(f"cannot be reached ({type(error).__name__}). {told}; try again.", True, spent)
         return InvalidLedger(

@@ -25,10 +25,6 @@ from designer.files.signatures import PublicKey
 
 KEYS, LOST, APPROVED = "keys", "lost", "approved"
 APPROVABLE = ("reserved", KEYS)  # what needs a second key, where a rule asks for two
-BREAK = (
-    "The keys before entry {number} are said to be lost, because: {reason}. The new key alone signed this, on {time}: nobody "
-    "who held the earlier ones has agreed."
-)
 
 
 @dataclass(frozen=True)
@@ -80,9 +76,7 @@ class SigningRule(Immutable):
         if kind == APPROVED:
             _require_approvable(content["entry"])
             if self.signatures < 2:
-                raise InvalidProblem(
-                    "approve: this ledger asks for one signature, so that nothing needs approval; leave it out."
-                )
+                raise InvalidProblem("approve: this ledger asks for one signature, and nothing needs approval; leave it out.")
         if self.signatures > 1 and kind in APPROVABLE and self._approval(content, key) is None:
             raise InvalidProblem(
                 f"signer: from entry {self.since} on a release, and a change of keys, needs two of {keys_text(self.keys)}, "
@@ -145,8 +139,10 @@ def rules_of(entries: Sequence[Entry]) -> tuple[SigningRule, ...]:
 
 def break_words(entry: Entry) -> str:
     """What an entry that replaces lost keys is, in a sentence or two."""
-    return BREAK.format(
-        number=entry.number, reason=printed(entry.content["reason"]).rstrip("."), time=printed(entry.content["time"])
+    reason, time = (printed(entry.content[key]) for key in ("reason", "time"))
+    return (
+        f"The keys before entry {entry.number} are said to be lost, because: {reason.rstrip('.')}. The new key alone signed "
+        f"this, on {time}: nobody who held the earlier ones has agreed."
     )
 
 

@@ -100,8 +100,7 @@ def confirm_spending(options: argparse.Namespace, lines: Sequence[str]) -> None:
 def add_check_options(made: argparse.ArgumentParser) -> None:
     """For the check of a ledger: what must be in it."""
     made.add_argument("--head", help="a hash that a release carries: refuse a ledger that does not have its entry")
-    accepts = "the hash of an entry that replaces lost keys, which you know to be true; several"
-    made.add_argument("--accept-break", action="append", default=[], metavar="HASH", help=accepts)
+    made.add_argument("--accept-break", action="append", default=[], metavar="HASH", help="accept the entry of lost keys")
 
 
 def add_who(made: argparse.ArgumentParser) -> None:

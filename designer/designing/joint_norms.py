@@ -37,7 +37,7 @@ from solvers.work import finishing
 
 SQUARED = f"{LOSSES['squared'][0]}, {CONTINUOUS}"
 ANY_NOISE = f"{LOSSES['squared'][0]}; the bound is for all pure centred noise around any P x"
-MOST_BUDGET = 60.0  # of pairs that a limit sees: sinh stays a float beside the others
+MOST_BUDGET = 20.0  # of pairs that a limit sees: sinh of a longer one is nothing beside the others
 FLAT = 1e-7  # of the largest deviation of noise: rows of P that vary by less are constants in that direction
 
 
@@ -105,13 +105,20 @@ class JointQuestion:
         return np.array([here == one for one in np.setdiff1d(here, absent)], dtype=np.float64).reshape(-1, len(here))
 
     def solved(self, pairs: PairsOfPoints, tolerance: float) -> Solution[RowsInEllipsoid]:
-        """The optimum of the convex program, flat directions of it made constant."""
+        """The optimum of the convex program, flat directions of it made constant; `DesignFailed` where none is found."""
+        found = self.attempted(pairs, tolerance)
+        if not found.status.usable:
+            raise DesignFailed(f"{self.family}: {found.status.value}")
+        return found
+
+    def attempted(self, pairs: PairsOfPoints, tolerance: float) -> Solution[RowsInEllipsoid]:
+        """The same, and what the solver says where it finds none."""
         try:
             found = fit_in_ellipsoid(self.targets, pairs, positive(tolerance, "options.tolerance"))
         except ImportError as missing:
             raise DesignFailed(f"{self.family}: needs the convex solver clarabel ({missing}); install clarabel.") from None
         if not found.status.usable:
-            raise DesignFailed(f"{self.family}: {found.status.value}")
+            return found
         return replace(found, point=replace(found.point, rows=self.without_flat(found.point.rows, found.point.covariance)))
 
     def without_flat(self, rows: Floats, covariance: Floats) -> Floats:
@@ -178,7 +185,7 @@ def design_k_norm_joint(
     """Biased answers with K-norm noise in the hull of their differences: the best that a descent finds from optima of convex
     programs, and never above that of the family `k_norm`.
 
-    The bound is a limit for all centred pure noise that is added to any answers P x.
+    The bound is a limit for all centred pure noise that is added to any answers P x; there is none where all budgets are large.
     """
     asked = JointQuestion(problem, "k_norm_joint", most)
     if (dimension := dimension_of(problem)) > MOST_BUNDLE_COORDINATES:
@@ -186,14 +193,19 @@ def design_k_norm_joint(
             f"k_norm_joint: the hull has {dimension} dimensions, more than {MOST_BUNDLE_COORDINATES}; use k_norm or "
             "laplace_joint."
         )
-    limit = asked.solved(asked.of_divergence(), tolerance)
+    near = asked.of_divergence()
     sizes = (2.0, dimension + 1.0, 0.5) if asked.targets.size <= MOST_MOVED else (2.0,)
-    starts = [limit, *(asked.solved(asked.pairs.times(size**-0.5), tolerance) for size in sizes)]
+    programs = [near, *(asked.pairs.times(size**-0.5) for size in sizes)]
+    solved = [asked.attempted(pairs, tolerance) if len(pairs.left) else None for pairs in programs]
+    limit, *_ = usable = [one if one and one.status.usable else None for one in solved]
+    starts = [one for one in usable if one]
+    if not starts:
+        raise DesignFailed("k_norm_joint: no convex program was solved, so there is no start; rescale it, or use k_norm.")
     found = HullDescent(asked.targets, asked.pairs, asked.constants).least(one.point.rows for one in starts)
     candidates = [asked.spread(asked.without_flat(found.rows, found.covariance)), problem.workload.dense()]
     with finishing():
         made = min((asked.frozen(rows, design_k_norm) for rows in candidates), key=partial(loss_with_bias, problem))
-    return _claimed(problem, made, ANY_NOISE, limit)
+    return made if limit is None else _claimed(problem, made, ANY_NOISE, limit)
 
 
 def _work(sizes: Sizes) -> float:

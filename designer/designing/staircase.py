@@ -346,7 +346,7 @@ def _claimed(frame: _MeasuredGrid, noise: Peaks, best: Solution[PeakedLaw], cose
     problem = frame.problem
     value = _loss(problem, made)
     tried = "the lattice" if cosets == 1 else f"the coset, the best of {cosets} by halves"
-    claim = bounded(f"{problem.loss} loss of noise on {tried}", value, best.lower_bound, best.method, 1e-9 * value)
+    claim = bounded(f"{problem.loss} loss of pure noise on {tried}", value, best.lower_bound, best.method, 1e-9 * value)
     return made.annotated(made.provenance, claim)
 
 
