@@ -55,7 +55,7 @@ ON_GRID = 1 - 1e-6
 ROUGH = 1e-4
 # Of the least variance under (b, delta): nodes of its integral, tails that are summed, budgets that are looked at one by one,
 # and what floats may be off by.
-NODES, MOST_TAILS, MOST_BUDGETS, BELOW = 128, 2**16, 256, 1 - 1e-9
+NODES, MOST_TAILS, MOST_BUDGETS, BELOW = 128, 2**12, 256, 1 - 1e-9
 # A second or two of linear programs.
 PROGRAM_ROWS = 150_000
 
@@ -366,33 +366,35 @@ def _lengths(problem: Problem, budgets: Floats) -> Floats:
 def least_variance(budget: float, delta: float) -> float:
     """A variance that no real noise has less than of which a shift by 1 is (budget, delta), rounded down (T13).
 
-    >>> round(least_variance(1.0, 0.01) / 1.516297, 3)
-    0.993
+    >>> round(least_variance(1.0, 0.01) / 1.516297, 4)
+    0.9998
     """
-    if (many := math.ceil(math.log1p(1 / delta) / budget / MOST_TAILS)) > 1:  # so many steps at once
-        wider = delta * math.expm1(many * budget) / math.expm1(budget) * (1 + 1e-12)
-        return many**2 * least_variance(many * budget, wider) if wider < 1 else 0.0
     ratio = math.exp(-budget)
     left, first = ratio * delta / -math.expm1(-budget), ratio * (1 - delta) / (1 + ratio)
-    if not left > 0:
+    if not left > 0 or delta > 0.99:
         return 0.0
+    count = math.ceil(math.log1p(1 / left) / budget)
+    if (many := math.ceil(count / MOST_TAILS)) > 1:  # so many steps at once
+        return many**2 * least_variance(many * budget, delta * math.expm1(many * budget) / math.expm1(budget) * (1 + 1e-12))
     # The kinks of the sum in t, which is convex and linear between them: tails that end for T(x) = t, or for T(1 - x) = t'.
-    ends = left * np.expm1(budget * np.arange(math.ceil(math.log1p(1 / left) / budget)))
+    ends = left * np.expm1(budget * np.arange(count))
     t = np.clip(np.concatenate([ends, 1 - delta - ends / ratio, [1 - delta, first, 0.5]]), min(first, 0.5), 0.5)
     beside = np.maximum(0.0, ratio * (1 - delta - t))
-    (sums, moments), (other, others) = _sums_of_tails(t, budget, left), _sums_of_tails(beside, budget, left)
+    (sums, moments), (other, others) = _sums_of_tails(t, ratio, delta), _sums_of_tails(beside, ratio, delta)
     x = np.linspace(0.0, 0.5, NODES + 1)
     least = np.array([float((place * sums + moments + (1 - place) * other + others).min()) for place in x])
     return float(np.trapezoid(4 * least, x)) * BELOW  # concave: chords are below it
 
 
-def _sums_of_tails(first: Floats, budget: float, left: float) -> tuple[Floats, Floats]:
-    """`sum_k f_k` and `sum_k k f_k` of the tails `f_k = a^k (f_0 + left) - left`, as long as they are above 0."""
-    ratio, count = math.exp(-budget), np.ceil(np.log1p(first / left) / budget)
-    last, gap = np.exp(-budget * count), -math.expm1(-budget)
-    powers = (1 - last) / gap
-    weighed = (ratio * powers - count * last) / gap
-    return (first + left) * powers - left * count, (first + left) * weighed - left * count * (count - 1) / 2
+def _sums_of_tails(first: Floats, ratio: float, delta: float) -> tuple[Floats, Floats]:
+    """`sum_k f_k` and `sum_k k f_k` of the tails `f_(k+1) = a (f_k - delta)` as long as they are above 0: all terms are
+    positive, so that floats are right to a part of 1e-12."""
+    tails, sums, moments, k = first, np.zeros_like(first), np.zeros_like(first), 0
+    while (tails > 0).any():
+        sums += tails
+        moments += k * tails
+        tails, k = np.maximum(ratio * (tails - delta), 0.0), k + 1
+    return sums, moments
 
 
 def _joint(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, tolerance: float) -> _Bound:

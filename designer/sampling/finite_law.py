@@ -112,7 +112,7 @@ class TruncatedGeometric:
     (docs/theory/staircase.md, 8). `P(z) = a P(z - 1)` from 0 up to the largest value, `reach`, which has what is left.
 
     >>> TruncatedGeometric(Fraction(1), Fraction(1, 20)).masses.round(6).tolist()
-    [0.535267, 0.196914, 0.035453]
+    [0.489011, 0.179897, 0.06618, 0.009417]
     """
 
     rate: Fraction
