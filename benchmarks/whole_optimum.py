@@ -1,5 +1,5 @@
-"""What `design` reaches over the least that whole-number noise can, and for one query noise in halves: 100 whole-number problems
-of one and two queries, budgets from 0.5 to 8, each against a linear program of its own.
+"""What `design` reaches over the least that noise in whole numbers can, and for one query noise in halves: 100 problems of one
+and two queries, budgets from 0.5 to 8, each against a linear program of its own.
 
 The program asks nothing of the package. It takes the protected differences u of the answers and their budgets b from the
 matrix of the queries, and minimises the expected squared error over laws p on the whole numbers within a box, with
