@@ -81,8 +81,8 @@ def test_budgets_that_floats_hardly_tell_apart_are_told_apart() -> None:
 
 
 def test_a_worst_ratio_that_floats_bound_says_how_far_it_is_above_its_pair() -> None:
-    """600 counts of equal weights, more than are evaluated exactly: all ratios are 3 / 10, which the bound for the rest is above
-    by more than the 2^-40 that two verifiers may differ by."""
+    """600 counts of equal weights, more than are evaluated exactly: all ratios are that weight, which the bound for the rest is
+    above by more than the 2^-40 that two verifiers may differ by."""
     weight = Fraction(0.3)
     found = certify(SensitivitySet.of(np.eye(600), metrics.add_remove(600, 1.0)), Norm(np.full(600, 0.3), "l1"))
     said = BOUND.fullmatch(found.arithmetic)
