@@ -1,12 +1,14 @@
-"""What `design` reaches over the least that whole-number noise can: 100 whole-number problems of one and two queries, budgets
-from 0.5 to 8, each against a linear program of its own.
+"""What `design` reaches over the least that noise in whole numbers can, and for one query noise in halves: 100 problems of one
+and two queries, budgets from 0.5 to 8, each against a linear program of its own.
 
 The program asks nothing of the package. It takes the protected differences u of the answers and their budgets b from the
 matrix of the queries, and minimises the expected squared error over laws p on the whole numbers within a box, with
-`p(z + u) <= exp(b) p(z)` wherever both are in the box. Its value is below that of every law on all whole numbers: such a law,
-given that it is in the box, keeps these inequalities, and loses no more, because every point beyond the box loses more than the
-value. So each ratio is at most what is printed, whatever the box; it is widened until the value grows by less than 1e-5 of
-itself, or `MOST` points are reached, and the last growth is printed.
+`p(z + u) <= exp(b) p(z)` wherever both are in the box. For one query `design` also tries halves; so does the program, on the
+whole numbers and 1/2 by themselves, because no u leads from one kind to the other, and the lesser value is the least of both.
+Its value is below that of every law on all such numbers: such a law, given that it is in the box, keeps these inequalities, and
+loses no more, because every point beyond the box loses more than the value. So each ratio is at most what is printed, whatever
+the box; it is widened until the value grows by less than 1e-5 of itself, or `MOST` points are reached, and the last growth is
+printed.
 
 A row for each problem is added to a file; problems whose rows it has are left out.
 
@@ -55,12 +57,13 @@ def differences(rows: Array, kind: str) -> Array:
     return np.asarray(both[np.abs(both).max(axis=1) > 0])
 
 
-def least_in_box(moves: Array, budget: float, reach: int) -> tuple[float, int]:
-    """The value of the program on `max |z_k| <= reach`, and how many points it has; z and -z share a variable."""
+def least_in_box(moves: Array, budget: float, reach: float) -> tuple[float, int]:
+    """The value of the program on `max |z_k| <= reach`, and how many points it has; z and -z share a variable. reach: whole, or
+    whole and 1/2, as the points are."""
     from scipy import optimize
     from scipy.sparse import csr_array
 
-    axis = np.arange(-reach, reach + 1)
+    axis = np.linspace(-reach, reach, round(2 * reach) + 1)
     points = np.array(list(product(axis, repeat=moves.shape[1])))
     place = np.arange(len(points))
     variable = np.minimum(place, place[::-1])  # the points are in an order that turns round with their signs
@@ -68,7 +71,7 @@ def least_in_box(moves: Array, budget: float, reach: int) -> tuple[float, int]:
     rows, columns, values, count = [], [], [], 0
     for move in moves.astype(int):
         inside = np.flatnonzero((np.abs(points + move) <= reach).all(axis=1))
-        step = int(move @ (2 * reach + 1) ** np.arange(moves.shape[1])[::-1])
+        step = int(move @ len(axis) ** np.arange(moves.shape[1])[::-1])
         one, other = index[inside + step], index[inside]
         keys = np.unique(np.stack([one, other])[:, one != other], axis=1)
         at = count + np.arange(keys.shape[1])
@@ -87,13 +90,14 @@ def least_in_box(moves: Array, budget: float, reach: int) -> tuple[float, int]:
     return float(found.fun), len(points)
 
 
-def least(moves: Array, budget: float) -> tuple[float, int, float]:
-    """The value, the points of the last box, and by what part the value grew with it."""
-    reach, value = 2 + int(np.abs(moves).max()), -math.inf
+def least(moves: Array, budget: float, beside: float = 0.0) -> tuple[float, int, float]:
+    """The value, the points of the last box, and by what part the value grew with it. beside: 1/2 for points beside the whole
+    numbers."""
+    reach, value = 2 + int(np.abs(moves).max()) + beside, -math.inf
     while True:
         before, (value, points) = value, least_in_box(moves, budget, reach)
         grown = (value - before) / value if value > 0 else math.inf
-        wider = max(reach + 1, int(1.5 * reach))
+        wider = max(reach + 1, int(1.5 * reach) + beside)
         large = (2 * wider + 1) ** moves.shape[1] > MOST
         if (reach + 1) ** 2 >= value and (grown <= GROWN or large):
             return value, points, grown
@@ -108,7 +112,8 @@ def measured(number: int) -> Row:
     relation = (metrics.add_remove if kind == "appear" else metrics.uniform)(rows.shape[1], budget)
     made = design(Problem(Workload(rows), relation))
     start = time.process_time()
-    value, points, grown = least(differences(rows, kind), budget)
+    moves = differences(rows, kind)
+    value, points, grown = min(least(moves, budget, beside) for beside in (0.0, 0.5)[: 3 - len(rows)])
     return {
         "number": number,
         "queries": rows.astype(int).tolist(),

@@ -345,8 +345,9 @@ def _verdict(search: _RatioSearch, theorem: str, elements: Sequence[str] | None)
         f"exact rationals for the {search.exact} pairs that decide, floating-point upper bounds with a proven error for all "
         f"{search.pairs}"
     )
-    if search.tolerance:
-        arithmetic += f", which for whole groups of pairs are up to {100 * search.tolerance:.3g} {WORST_SEEN}"
+    above = 1.01 * float_above(worst / search.best - 1) if worst and search.best > 0 else 0.0  # in three digits, too
+    if tolerance := search.tolerance or (above if above > 2.0**-40 else 0.0):
+        arithmetic += f", which for whole groups of pairs are up to {100 * tolerance:.3g} {WORST_SEEN}"
     return PrivacyCertificate(worst is not None and worst <= 1, worst, witness, search.pairs, arithmetic, theorem)
 
 

@@ -516,11 +516,13 @@ def best_of_all(
     where counts are asked, noise in whole numbers before any other (`designer.mechanism.consistency`).
     solver, solver_options: of CVXPY, for the families that have a program; the others are then left out. make: from a family
     with its options to its design, and pure: from the seconds that are left to that of the pure problem, unless given as they
-    are without targets. ways: the choices of one family that is asked for by its name; all that apply unless given.
+    are without targets. ways: the choices of one family that is asked for by its name, each of which has the work of the
+    effort; all that apply unless given.
     """
     begun = time.perf_counter()
     named = ways[0].family.name if ways else ""
-    race = _Race(problem, WorkBudget(problem, units_of(effort), cap_of(seconds), gap=not named, any_size=bool(named)), named)
+    units = units_of(effort) * len(ways or [named])
+    race = _Race(problem, WorkBudget(problem, units, cap_of(seconds), gap=not named, any_size=bool(named)), named)
     given: Settings = {"effort": effort, "solver": solver, "solver_options": solver_options}
     own = make or (lambda way: _of_one_way(problem, way.family, way.options, seconds=None, **given))
     if ways is not None:

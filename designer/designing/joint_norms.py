@@ -239,7 +239,6 @@ K_NORM_JOINT = Family(
     search="Rows and hull are found by a descent, from optima of the program of `gaussian_joint` with other budgets.",
     biased=True,
     with_delta=False,  # the bounds are of noise that keeps a pure promise, or zCDP
-    fractions=True,
     work=_hull_work,
     anytime=True,
 )

@@ -217,13 +217,8 @@ def on_heard(values: Floats, coordinates: Coordinates, rest: float = 0.0) -> Flo
     return full
 
 
-# The pairs that a limit rests on: differences in measured coordinates and in the answers, with budgets rounded up.
-#
-# A bound from some of the pairs is a bound for all: fewer promises can only cost less.
-#
-# Some of the infinitely many changes under a budget for every unit of distance: those of few records, for a limit.
-#
-# A limit for some of the promises is a limit for all (docs/theory/least_noise.md, section 3).
+# Some of the infinitely many changes under a budget for every unit of distance: those of few records, for a limit. A limit for
+# some of the promises is a limit for all (docs/theory/least_noise.md, section 3).
 
 
 # Records that change at once: margins of three-way tables, or of one group in two, need no more.

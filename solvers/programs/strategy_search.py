@@ -185,7 +185,7 @@ def optimise_strategy(
     pool = [_solution(s, w, changes, 0, "best of the starts", bound) for s in fitted]
     first = min(pool, key=lambda s: s.value)
     scouts = _those_that_succeed([partial(descended, first.point)]) if first.value > ahead else []
-    scout = min([*scouts, first], key=lambda s: s.value)
+    scout = min([*scouts, first], key=lambda s: s.value)  # not in the pool: what is found is the same whatever is ahead
     if scout.value > ahead and (scout.value > OUTDONE * ahead or scout.value > (1 - GAIN) * first.value):
         return scout
     pool += _those_that_succeed([*(partial(reweighed, s) for s in fitted), shaped])
@@ -195,7 +195,7 @@ def optimise_strategy(
         ends = _those_that_succeed([partial(descended, s, phase) for s in places])
         different = {steady(s.value): s.point for s in reversed(ends)}
         places, pool = [different[value] for value in sorted(different)[:kept]], [*ends, *pool]
-    least = min([*pool, *scouts], key=lambda s: steady(s.value))
+    least = min(pool, key=lambda s: steady(s.value))
     polished = partial(descended, least.point, COLD)
     return min([least, *([] if is_over() else _those_that_succeed([polished]))], key=lambda s: s.value)
 

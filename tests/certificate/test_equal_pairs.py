@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.certificate.certificate import PrivacyCertificate, _RatioSearch, certify
+from designer.certificate.certificate import BOUND, PrivacyCertificate, _RatioSearch, certify
 from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import SensitivitySet
 
@@ -78,3 +78,13 @@ def test_budgets_that_floats_hardly_tell_apart_are_told_apart() -> None:
     budget = next(b for b in np.linspace(1.9, 1.95, 1000).tolist() if 1 / b == 1 / np.nextafter(b, 2.0))
     sensitivity = SensitivitySet.of(np.ones((1, 2)), metrics.add_remove(2, np.array([budget, np.nextafter(budget, 2.0)])))
     assert certify(sensitivity, Norm(np.ones(1), "l1")).worst_ratio == 1 / Fraction(budget)
+
+
+def test_a_worst_ratio_that_floats_bound_says_how_far_it_is_above_its_pair() -> None:
+    """600 counts of equal weights, more than are evaluated exactly: all ratios are that weight, which the bound for the rest is
+    above by more than the 2^-40 that two verifiers may differ by."""
+    weight = Fraction(0.3)
+    found = certify(SensitivitySet.of(np.eye(600), metrics.add_remove(600, 1.0)), Norm(np.full(600, 0.3), "l1"))
+    said = BOUND.fullmatch(found.arithmetic)
+    assert said is not None and found.worst_ratio is not None and found.place.startswith("a bound; the worst pair seen is ")
+    assert weight * (1 + Fraction(1, 1 << 40)) < found.worst_ratio <= weight * (1 + Fraction(said[1]) / 100)

@@ -169,7 +169,8 @@ def test_a_file_with_published_margins_releases_tables_that_have_them(
     data.write_text("county,education,count\n" + "".join(f"{c},{e},{7 * k % 11}\n" for k, (c, e) in enumerate(rows)))
     assert main(["design", str(problem), "-o", str(spec), "--full"]) == 0
     out = capsys.readouterr().out
-    assert "Family lattice_laplace" in out and BREAKS in out and "DISAGREES" not in out
+    assert "Family lattice_laplace" in out and "DISAGREES" not in out
+    assert "laplace: not certified: its noise loses about" in out  # which breaks them, and is behind before that is asked
     released = tmp_path / "r.json"
     assert main(["release", str(spec), "--histogram", str(data), "--column", "count", "-o", str(released)]) == 0
     assert main(["verify", str(spec), str(released)]) == 0
