@@ -37,7 +37,7 @@ from designer.certificate.frozen import to_spec
 from designer.designing.printouts import design_in_brief, design_summary
 from designer.problem.histogram import Keys
 from designer.problem.workload import Workload
-from designer.problem_file.forms import DEFAULT, HEADING, ProblemFile, Reader
+from designer.problem_file.forms import DEFAULT, HEADING, ProblemFile, Reader, perhaps
 from designer.problem_file.keys import COLUMNS, FILE, NAMES, SCALARS, SIZE, SUBSETS, Field, Form, section_of
 from designer.problem_file.linear_forms import DESIGN_NOTE, DOMAIN, ELEMENTS, PROBLEM, TARGETS, design_forms
 from designer.problem_file.relations import (
@@ -128,7 +128,10 @@ class LinearReader(RelationReader, Reader):
             for key in section:
                 if known is not None and key not in known:
                     raise self.refuse(
-                        name, key, section[key], f"unknown key; {meant(key, known)}[{name}] takes {sorted(known)}"
+                        name,
+                        key,
+                        section[key],
+                        f"unknown key; {perhaps(name, key, section[key], known)}[{name}] takes {sorted(known)}",
                     )
         for name in ("workload", "relation"):
             if name not in self.data:
