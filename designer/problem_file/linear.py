@@ -127,12 +127,8 @@ class LinearReader(RelationReader, Reader):
             known = self.workload_form().keys if name == "workload" else SECTIONS[name]
             for key in section:
                 if known is not None and key not in known:
-                    raise self.refuse(
-                        name,
-                        key,
-                        section[key],
-                        f"unknown key; {perhaps(name, key, section[key], known)}[{name}] takes {sorted(known)}",
-                    )
+                    near = perhaps(name, key, section[key], known)
+                    raise self.refuse(name, key, section[key], f"unknown key; {near}[{name}] takes {sorted(known)}")
         for name in ("workload", "relation"):
             if name not in self.data:
                 raise InvalidProblem(f"{self.path}: section [{name}] is missing; a problem needs a workload and a relation.")
