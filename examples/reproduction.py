@@ -28,6 +28,7 @@ SECONDS: Mapping[str, int] = {
     "dx_single_queries": 2,
     "dx_synthetic": 18,
     "gaussian_optimum": 7,
+    "int_tables": 22,
     "least_budget": 7,
     "linked_tables": 1,
     "own_report": 6,
@@ -36,6 +37,7 @@ SECONDS: Mapping[str, int] = {
     "semi_dp_hexagon": 2,
     "semi_dp_published": 4,
     "semi_dp_umpu": 2,
+    "service": 11,
     "slow_policies": 10,
     "statistical_queries": 3,
 }

@@ -82,7 +82,7 @@ def _unknown(level: float, simultaneous: bool) -> ConfidenceLimits:
 
 
 @dataclass(frozen=True, eq=False)
-class AnswerTable:
+class AnswerTable(Displayed):
     """One table of a release.
 
     name: the query of a plan, the attributes of a marginal, "answers". columns: names of the category columns; ("query",) for
@@ -101,6 +101,12 @@ class AnswerTable:
     meaning: str = field(default=RELEASED, kw_only=True)
     limits: Limiting = field(default=_unknown, repr=False, kw_only=True)  # of all answers of the release
     first: int = field(default=0, repr=False, kw_only=True)
+
+    def _display_facts(self) -> Mapping[str, object]:
+        return {"table": self.name, "answers": len(self.answers)}
+
+    def _display_rows(self) -> Preview | None:
+        return _preview((self,))
 
     def names(self) -> list[str]:
         """A name for each answer: the table and its categories, or the query."""
@@ -376,20 +382,22 @@ class Tabular(Displayed):
         return {"fingerprint": str(getattr(self, "fingerprint", ""))[:HEAD] or None}
 
     def _display_rows(self) -> Preview | None:
-        """The first rows of the first tables as the terminal shows them: answer, standard error, interval."""
-        tables = self.answer_tables()
-        rows: list[tuple[str, ...]] = []
-        heads: tuple[str, ...] = ("key", "answer", "standard error")
-        for table in tables:
-            if len(rows) < SHOWN_ROWS:
-                here = min(SHOWN_ROWS - len(rows), len(table.keys))
-                columns = _columns_of(table, here, lambda column, code: "", _intervals(table, LEVEL, False)[0])
-                rows += [
-                    (*([table.name] if len(tables) > 1 else []), *cells)
-                    for cells in zip(*(c.cells for c in columns), strict=True)
-                ]
-                heads = max(heads, ("key", *(column.head for column in columns[1:])), key=len)
-        return Preview((*(["table"] if len(tables) > 1 else []), *heads), rows, sum(len(table.answers) for table in tables))
+        return _preview(self.answer_tables())
+
+
+def _preview(tables: Sequence[AnswerTable]) -> Preview:
+    """The first rows of the first tables as the terminal shows them: answer, standard error, interval."""
+    rows: list[tuple[str, ...]] = []
+    heads: tuple[str, ...] = ("key", "answer", "standard error")
+    for table in tables:
+        if len(rows) < SHOWN_ROWS:
+            here = min(SHOWN_ROWS - len(rows), len(table.keys))
+            columns = _columns_of(table, here, lambda column, code: "", _intervals(table, LEVEL, False)[0])
+            rows += [
+                (*([table.name] if len(tables) > 1 else []), *cells) for cells in zip(*(c.cells for c in columns), strict=True)
+            ]
+            heads = max(heads, ("key", *(column.head for column in columns[1:])), key=len)
+    return Preview((*(["table"] if len(tables) > 1 else []), *heads), rows, sum(len(table.answers) for table in tables))
 
 
 def _named(tables: Sequence[AnswerTable], name: str | None) -> AnswerTable:

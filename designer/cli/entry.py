@@ -171,11 +171,14 @@ class _Parser(argparse.ArgumentParser):
 
     def _remedy(self, message: str) -> str:
         from designer.base.checks import near, without_percent
+        from designer.problem.targets import in_file
 
         if number := re.search(r"invalid (?:float|int) value: '(.*)'$", message):
             return without_percent(number[1])
         if data := re.search(r"unrecognized arguments: (\S+\.(?:csv|parquet|npy))$", message):
             return f"; give records as --table {data[1]}, counts as --histogram {data[1]} --column COLUMN"
+        if aim := re.search(r"unrecognized arguments: --targets?[ =](.+)=(.+)$", message):
+            return f"; targets stand in the problem file: {in_file(aim[1], aim[2])}"
         given = re.search(r"invalid choice: '([^']*)'", message) or re.search(r"unrecognized arguments: (\S+)", message)
         word, known = given[1] if given else "", parser()._words()
         if owners := known.get(word):

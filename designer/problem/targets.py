@@ -11,12 +11,24 @@ from typing import Any, Literal
 import numpy as np
 
 from designer.base.arrays import Immutable
-from designer.base.checks import assign, meant, positive, shown
+from designer.base.checks import assign, meant, positive, shown, without_percent
 from designer.base.errors import InvalidProblem
 
 Kind = Literal["standard_error", "margin", "relative_error"]
 KINDS: tuple[Kind, ...] = ("standard_error", "margin", "relative_error")
 WORDS = {"standard_error": "standard error", "margin": "95 % margin", "relative_error": "relative error"}
+
+
+def in_file(query: str, given: object) -> str:
+    """What a problem file has for one query that shall be as accurate as `given`.
+
+    >>> in_file("north", "1%"), in_file("south", 5)
+    ('[targets] relative_error = { "north" = 0.01 }', '[targets] standard_error = { "south" = 5 }')
+    """
+    share = without_percent(given).removeprefix("; write ")
+    return f'[targets] {"relative_error" if share else "standard_error"} = {{ "{query}" = {share or given} }}'
+
+
 # A number is for all queries; keys are names of queries, a tuple of attributes for the table over them.
 ForQueries = float | Mapping[Any, float] | None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
 from pathlib import Path
@@ -29,7 +29,7 @@ from designer.mechanism.derived import DERIVED
 from designer.problem.histogram import IN_FILES, OTHERS
 from designer.problem.reading import ATTRIBUTE_KEYS, UNSAID, ColumnReading, Reading, require_known
 from designer.problem.reading import SECTIONS as READINGS
-from designer.problem.targets import Targets
+from designer.problem.targets import Targets, in_file
 from designer.problem_file.sections import Choices, ExpectedValues, Outcome, Sections, naming, require_filled
 
 Keys = tuple[str | int, ...]
@@ -187,10 +187,18 @@ def _additional(body: Schema, value: Any, keys: Keys) -> None:
             _fit(rest, value[key], (*keys, key))
 
 
+def perhaps(section: str, key: Any, value: Any, known: Collection[str]) -> str:
+    """What may be meant by a key that there is not, as clauses; a target may be named by its query alone."""
+    near = meant(key, known)
+    if section == "targets" and isinstance(value, int | float | str):
+        near += f"for a query of that name write {in_file(printed(key), printed(value))}; "
+    return near
+
+
 def _unknown(keys: Keys, value: Any, known: Sequence[str]) -> _Misfit:
     """The refusal of a key, or a section, that there is not."""
     what = "key" if len(keys) > 1 or not isinstance(value, dict) else "section"
-    near = meant(keys[-1], known)
+    near = perhaps(str(keys[0]), keys[-1], value, known)
     owner = "the file" if len(keys) == 1 else _place((*keys[:-1], ""))[:-1].rstrip(" .")
     if what == "section":
         return _Misfit(keys, value, f"is unknown; {near}the sections are {sorted(known)}")

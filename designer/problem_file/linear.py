@@ -37,7 +37,7 @@ from designer.certificate.frozen import to_spec
 from designer.designing.printouts import design_in_brief, design_summary
 from designer.problem.histogram import Keys
 from designer.problem.workload import Workload
-from designer.problem_file.forms import DEFAULT, HEADING, ProblemFile, Reader
+from designer.problem_file.forms import DEFAULT, HEADING, ProblemFile, Reader, perhaps
 from designer.problem_file.keys import COLUMNS, FILE, NAMES, SCALARS, SIZE, SUBSETS, Field, Form, section_of
 from designer.problem_file.linear_forms import DESIGN_NOTE, DOMAIN, ELEMENTS, PROBLEM, TARGETS, design_forms
 from designer.problem_file.relations import (
@@ -127,9 +127,8 @@ class LinearReader(RelationReader, Reader):
             known = self.workload_form().keys if name == "workload" else SECTIONS[name]
             for key in section:
                 if known is not None and key not in known:
-                    raise self.refuse(
-                        name, key, section[key], f"unknown key; {meant(key, known)}[{name}] takes {sorted(known)}"
-                    )
+                    near = perhaps(name, key, section[key], known)
+                    raise self.refuse(name, key, section[key], f"unknown key; {near}[{name}] takes {sorted(known)}")
         for name in ("workload", "relation"):
             if name not in self.data:
                 raise InvalidProblem(f"{self.path}: section [{name}] is missing; a problem needs a workload and a relation.")

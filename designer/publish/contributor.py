@@ -235,7 +235,7 @@ def epsilon_delta(cost: TotalCost | None) -> tuple[Piece, ...]:
     )
     return (
         Sheet(
-            "The promise for the worst change, as (epsilon, delta) and as odds",
+            "The worst change, as (epsilon, delta) and as odds",
             (
                 "delta",
                 "epsilon",
@@ -263,7 +263,7 @@ def risk_words(risk: Risk) -> str:
 
 def guess_words(risk: Risk) -> str:
     """How well two cases are told apart, in a sentence; empty where nothing is proven of it."""
-    told = f"An attacker who tells two such cases apart is right in at most {percent(risk.guess)} of releases; chance is 50 %."
+    told = f"Guesses between two such cases are right in at most {percent(risk.guess)} of releases; chance is 50 %."
     return "" if risk.exponent > LARGEST else told
 
 

@@ -16,15 +16,22 @@ from designer.limits import MOST_MEASURE_STEPS
 from designer.publish.content import Entries, Piece, Prose, Sheet, named, some, verbatim_of
 from designer.publish.contributor import ROWS, Contributor, ProofSketch, Topic, Worst, epsilon_delta, left_out_note, listed
 from designer.publish.meanings import Meaning, Risk, above, off_by
+from designer.tables.other_noise import PureSum, Quantile, SlowlyScaledSum
 from designer.tables.plan import TablePlan
 from designer.tables.plan_words import OF_OTHER_NOISE
 from designer.tables.plan_words import THEOREM as OF_PLANS
-from designer.tables.queries import Additive, Average, Query
+from designer.tables.queries import Additive, Average, Count, CountDistinct, Query, Sum
 from designer.tables.spec import cost_of_amounts
 from designer.tradeoff.costs import Cost
 
 SIZES = (Fraction(1), Fraction(2), Fraction(10), Fraction(100))  # of a record, in thresholds
 SHARES = tuple(Fraction(1, part) for part in (10_000, 1_000, 100, 10, 1))  # of a record, of the bounds of its measures
+KINDS: Mapping[str, tuple[type[Query], ...]] = {
+    "counts": (Count, CountDistinct),
+    "sums": (Sum, PureSum, SlowlyScaledSum),
+    "averages": (Average,),
+    "quantiles": (Quantile,),
+}
 FRACTION = re.compile(r"([0-9]+)/([0-9]+)")
 COLUMNS = (
     "A record with",
@@ -36,8 +43,7 @@ COLUMNS = (
 
 
 _WITH_NORMAL_NOISE = ProofSketch(
-    "Whether a record r is in the table changes the outputs by a Renyi divergence of at most a P(r), for every order a "
-    "above 1; P is the public function that is stated.",
+    "Whether a record r is in the table changes the outputs by a Renyi divergence of at most a P(r), for all orders a above 1.",
     "docs/theory/tables.md, sections 1 and 2",
 )
 OF_TABLES: Mapping[str, ProofSketch] = {
@@ -58,11 +64,12 @@ class QueriesOfTables(Contributor[TablePlan]):
 
     def published(self, made: TablePlan) -> Topic:
         found = any(level.selection for level in made.levels)
-        sentence = "Counts, sums, averages or quantiles by group, with noise." + (
+        kinds = [words for words, kind in KINDS.items() if any(isinstance(query, kind) for query in made.queries)]
+        sentence = f"Noisy {', '.join(kinds)} by group." + (
             " Which groups there are is found with noise, too: small groups stay out." if found else ""
         )
         names = listed([query.name for query in made.queries], "queries")
-        return Topic(f"{counted(len(made.queries), 'noisy table')}", sentence, (Prose(sentence), *names))
+        return Topic(f"{counted(len(made.queries), 'noisy table')}", sentence, names)
 
     def rows(self, made: TablePlan, bound: int | None = None) -> list[tuple[Meaning, Cost | None]]:
         """Records of several sizes, each with what its presence costs, whatever groups it is in."""
@@ -76,24 +83,26 @@ class QueriesOfTables(Contributor[TablePlan]):
         known = [(words, _cost(made, amounts, bound)) for words, amounts in _examples(made)]
         costs = [(words, cost) for words, cost in known if cost is not None]
         if len(costs) < len(known):
-            return (Prose(OF_POLICIES), Prose(NO_GROUPS_OF_ROWS, "warning"))
+            return (Prose(NO_GROUPS_OF_ROWS, "warning"),)
         cells = tuple((words, above(cost.rho or 0), *Risk.of(cost).cells()) for words, cost in costs)
         but_for = next((risk.but_for for _, cost in costs if (risk := Risk.of(cost)).delta), "")
         left_out = f" Odds and chances hold{but_for}." if but_for else ""
         whose = "one such record" if bound is None else f"one entity of {counted(bound, 'such row')}"
-        note = f"The presence of {whose}, whatever its groups.{left_out} Every number is rounded up."
-        formula = Entries((("Loss of a record", verbatim_of(readable(made.policy.sentence()), "guarantee.mechanism")),))
+        note = f"The presence of {whose}, whatever its groups.{left_out} Rounded up."
+        formula = Entries(
+            (("Loss of a record, a public function", verbatim_of(readable(made.policy.sentence()), "guarantee.mechanism")),)
+        )
         columns = COLUMNS if bound is None else (f"An entity of {counted(bound, 'row')}, each with", *COLUMNS[1:])
         title = f"What {'a record' if bound is None else 'an entity with rows'} of each size may lose"
         sheet = Sheet(title, columns, cells, frozenset(range(1, 5)), note)
-        return (Prose(OF_POLICIES), formula, sheet, *left_out_note(made, bound), *epsilon_delta(self.worst(made, bound).cost))
+        return (formula, sheet, *left_out_note(made, bound), *epsilon_delta(self.worst(made, bound).cost))
 
     def worst(self, made: TablePlan, bound: int | None = None) -> Worst:
         known = super().worst(made, bound)
         if known.cost is None:
             return known
-        who = "one record is" if bound is None else f"one entity is with {counted(bound, 'row')}, each"
-        return Worst(f"{who} in the table or not, of the largest size that counts", known.cost)
+        who = "a record" if bound is None else f"an entity with {counted(bound, 'row')}, each"
+        return Worst(f"{who} of the largest size that counts comes or goes", known.cost)
 
     def accuracy(self, made: TablePlan) -> Topic:
         owned = [(query, row) for query in made.queries[:ROWS] for row in _accuracy_rows(query)]
@@ -108,20 +117,14 @@ class QueriesOfTables(Contributor[TablePlan]):
 
     def certificate(self, made: TablePlan) -> tuple[Piece, ...]:
         proof = made.privacy
-        rows = [
-            ("Verdict", "holds" if proof.holds else "does not hold"),
-            (
-                "Loss of a split row",
-                "no bound of this kind is stated" if made.rho is None else f"rho {above(made.rho, 6)} at most",
-            ),
-            ("Computed in", proof.arithmetic),
-        ]
+        rows = [("Verdict", "holds" if proof.holds else "does not hold"), ("Computed in", proof.arithmetic)]
+        rows += [] if made.rho is None else [("Loss of a split row", f"rho {above(made.rho, 6)} at most")]
         return (Entries(tuple(rows)),)
 
     def open_points(self, made: TablePlan) -> tuple[str, ...]:
         listed = any(level.keys is not None and level.columns for level in made.levels)
         groups = ("Whether the listed groups were chosen without looking at the data.",) if listed else ()
-        return (*groups, "Whether a row of the table is what is to be protected, one record.")
+        return (*groups, "Whether each row is one record to be protected.")
 
 
 def _unit(made: TablePlan, query: Query) -> str:
@@ -134,7 +137,6 @@ MOST_NAMED = 2  # numbers of the first screen
 NO_GROUPS_OF_ROWS = (
     "Nothing that adds up over rows is proven of groups that are found privately, so no odds of an entity are known."
 )
-OF_POLICIES = "What a record may lose is a public function of the record, larger for larger amounts."
 
 
 def readable(formula: str) -> str:

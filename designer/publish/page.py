@@ -56,7 +56,7 @@ def board_page(evidence: Evidence) -> BoardPage:
         *sections.spending(evidence),
         *sections.comparison(evidence),
         sections.certificate(made, contributor),
-        verification(evidence, time, contributor),
+        verification(evidence, contributor),
         *deep_section(evidence),
         by_oneself(evidence),
         sections.full_statement(evidence.guarantee),
@@ -67,7 +67,7 @@ def board_page(evidence: Evidence) -> BoardPage:
         time=time,
         software=f"dp-designer {VERSION}",
         fingerprint=made.fingerprint,
-        headlines=headlines(evidence, contributor, told, accurate, time),
+        headlines=headlines(evidence, contributor, told, accurate),
         sections=tuple(parts),
         warnings=tuple(named(line, 600) for line in cautions(made)),
     )

@@ -16,7 +16,7 @@ from designer.base.answer_table import AnswerTable, in_releases
 from designer.base.arrays import Floats
 from designer.base.display import closest, counted
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.version import VERSION, WHEEL, wheel_hash
+from designer.base.version import WHEEL, wheel_hash
 from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import Guarantee
 from designer.designing.comparison import Comparison
@@ -48,11 +48,13 @@ FROM_WHOM = (
     "time releases precisely, or control the random numbers."
 )
 
+FIRST = ("Data", "Period", "Publisher", "One row is said to be")  # words of the maker that the first screen has
+
 
 def published(made: FrozenMechanism, told: Topic) -> PageSection:
-    """What a release consists of, and the words of the maker."""
-    said = made.about.lines()
-    words = tuple(_split(line) for line in said)
+    """What a release consists of, and the words of the maker that the first screen does not have in full."""
+    said = map(_split, made.about.lines())
+    words = tuple((name, text) for name, text in said if name not in FIRST or len(text) > 200)
     notes: tuple[Piece, ...] = (Prose("Stated by the publisher (not verified):"), Entries(words)) if words else ()
     return PageSection("published", "What is published", (*told.pieces, *notes))
 
@@ -347,7 +349,7 @@ def _cell(value: Any) -> str:
 def certificate(made: FrozenMechanism, contributor: Contributor[Any]) -> PageSection:
     """What was recomputed, and which theorem makes a promise of it."""
     sketch = contributor.sketch(made)
-    why = Prose(f"{sketch.claim} Proof: {sketch.page}, which is installed with the program.")
+    why = Prose(f"{sketch.claim} Proof: {sketch.page}, installed with the program.")
     return PageSection("certificate", "The certificate, and why it is enough", (*contributor.certificate(made), why))
 
 
@@ -380,10 +382,10 @@ SPEC_CHECKED = (
     "The spec: its seal fits; fingerprint, certificate and guarantee agree with the mechanism, which was built anew.",
 )
 MADE_CHECKED = ("The certificate was computed when the mechanism was built, in this program; no file was read.",)
-BUILT = "The sampler was built: this program can draw the noise that is promised."
+BUILT = "The sampler was built, and can draw the promised noise."
 
 
-def verification(evidence: Evidence, time: str, contributor: Contributor[Any]) -> PageSection:
+def verification(evidence: Evidence, contributor: Contributor[Any]) -> PageSection:
     """What was recomputed now, and what is only noted."""
     release = evidence.release
     checked = [*(SPEC_CHECKED if evidence.loaded else MADE_CHECKED), BUILT]
@@ -398,7 +400,7 @@ def verification(evidence: Evidence, time: str, contributor: Contributor[Any]) -
         if evidence.ledger.checked.verified and (signatures := sum(evidence.ledger.checked.signed.values())):
             checked.append(f"Of the entries of the ledger {signatures} carry a valid signature of a key that might sign it.")
     pieces = (
-        Prose(f"Recomputed by dp-designer {VERSION}, {time}:"),
+        Prose("Recomputed for this page:"),
         Listing(tuple(checked)),
         Prose("Not checked by anything here:"),
         Listing(open_points(evidence, contributor)),

@@ -31,9 +31,7 @@ SAME = Fraction(1, 10**6)  # of two exponents, one of a budget in floats and one
 UNSAID = "State them under [about] in the problem file."
 
 
-def headlines(
-    evidence: Evidence, contributor: Contributor[Any], published: Topic, accuracy: Topic, time: str
-) -> tuple[Headline, ...]:
+def headlines(evidence: Evidence, contributor: Contributor[Any], published: Topic, accuracy: Topic) -> tuple[Headline, ...]:
     """The lines of the first screen: what a signer decides first, then what the decision rests on."""
     return (
         Headline("What is published?", published.answer, published.details, "published"),
@@ -43,7 +41,7 @@ def headlines(
         _promised(evidence),
         _accurate(evidence, accuracy),
         _spent(evidence),
-        _verified(evidence, time),
+        _verified(evidence),
         _maker(evidence),
         _open(evidence, contributor),
     )
@@ -172,12 +170,12 @@ def _clause(line: str) -> str:
     return named(line.split(". ")[0].split(": ")[0].rstrip("."), 160)
 
 
-def _verified(evidence: Evidence, time: str) -> Headline:
+def _verified(evidence: Evidence) -> Headline:
     """Recomputed now, by this version; by whom it was signed."""
     deep, release = evidence.deep, evidence.release
     failed = deep is not None and not deep.holds
     answer = "NO: deep verification fails" if failed else f"Yes, by dp-designer {VERSION}, for this page"
-    parts = [f"{named(release.name)} is consistent with this spec."] if release else []
+    parts = [f"{named(release.name)} is consistent with this mechanism."] if release else []
     parts += ["Deep verification was run, too."] if deep is not None and not failed else []
     return Headline("Was it verified?", answer, " ".join(parts), "verification", alarm=failed)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from designer.base.answer_table import AnswerTable, LawOfAnswers, Tabular, tables_in_order
 from designer.base.arrays import Floats, frozen
-from designer.base.display import printed
+from designer.base.display import Displayed, Preview, printed
 from designer.base.errors import InvalidProblem
 from designer.certificate.agreement import Moved
 from designer.certificate.guarantee import Guarantee
@@ -23,7 +23,7 @@ CONSISTENT = "Values of least squares, weighted by variances, which agree in all
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Answer(Displayed):
     """The noisy answers of one query, one for each key in order.
 
     variances: of the noise that was drawn, exact (None where an answer is no sum: quantiles, averages, and where the variance
@@ -52,6 +52,12 @@ class Answer:
     @cached_property
     def _place(self) -> dict[Labels, int]:
         return {labels: i for i, labels in enumerate(self.keys)}
+
+    def _display_facts(self) -> Mapping[str, object]:
+        return {"query": self.name, "answers": len(self.values)}
+
+    def _display_rows(self) -> Preview | None:
+        return self.table()._display_rows()
 
     def table(self) -> AnswerTable:
         """The answers by the columns of the groups; those of everybody by the name of the query."""

@@ -29,10 +29,11 @@ from designer.base.display import Displayed, Preview, as_html
 from designer.designing.printouts import design_in_brief
 from designer.domains.marginals_plan import design_marginals
 from designer.tables import Count, Groups, TablePlan
+from designer.tables.answers import Answer
 
 NAMES = (
     *("problem", "workload", "design", "mechanism", "release", "lattice", "comparison", "least budget", "marginals"),
-    *("marginal workload", "marginal release", "plan", "table release", "structured workload"),
+    *("marginal workload", "marginal release", "plan", "table release", "answer", "answer table", "structured workload"),
 )
 EVIL = '</td><script>alert("1")</script>\n\u202e&'
 
@@ -51,6 +52,7 @@ def objects() -> dict[str, Any]:
     plan = TablePlan([Count(EVIL, Groups(["sex"], keys=[["<i>"], ["M"]]), variance=5)])
     import ibis
 
+    released = plan.release(ibis.memtable({"sex": ["M"]}))
     return {
         "problem": asked,
         "workload": asked.workload,
@@ -64,7 +66,9 @@ def objects() -> dict[str, Any]:
         "marginal workload": tables.workload,
         "marginal release": tables.release({EVIL: ["<b>"], "sex": ["F"]}),
         "plan": plan,
-        "table release": plan.release(ibis.memtable({"sex": ["M"]})),
+        "table release": released,
+        "answer": released[EVIL],
+        "answer table": released.answer_tables()[0],
         "structured workload": StructuredWorkload.of(domain, [{"sex": "identity"}]),
     }
 
@@ -150,6 +154,12 @@ def test_a_long_value_is_cut_and_an_empty_table_is_one() -> None:
 
     assert repr(Long()) == f"<Long: name {'x' * 57}..., half 0.5, many 12,345>"
     assert "<tbody></tbody>" in as_html("Empty", {}, Preview(("a",), [], 0))
+
+
+def test_an_answer_shows_no_digits_below_its_noise_and_keeps_them() -> None:
+    answer = Answer("mean", (), ((),), np.array([1000 / 3]), np.array([25.0]))
+    assert repr(answer) == "<Answer: query mean, answers 1>" and answer.values[0] == 1000 / 3
+    assert ">333.3<" in answer._repr_html_() and "333.33" not in answer._repr_html_()
 
 
 def test_the_numbers_of_a_release_are_in_its_table() -> None:

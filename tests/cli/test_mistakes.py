@@ -70,6 +70,7 @@ TEXTS = {
     "percent.toml": PROBLEM.replace("1.0", "1%"),
     "quoted_percent.toml": PROBLEM.replace("1.0", '"1%"'),
     "percent_target.toml": PROBLEM + '[targets]\nstandard_error = "5 %"\n',
+    "aim.toml": PROBLEM + '[targets]\nregion = "1%"\n',
 }
 
 
@@ -123,6 +124,8 @@ MISTAKES = [
     ("design percent.toml", 2, "line 9 is 'epsilon = 1%': write a percentage as a fraction, as 0.05 for 5 %"),
     ("design quoted_percent.toml", 2, "[relation] epsilon = '1%': should be a number; write 0.01"),
     ("budget percent_target.toml", 2, "[targets] standard_error: '5 %' is not a number; write 0.05"),
+    ("budget p.toml --target region=1%", 2, 'in the problem file: [targets] relative_error = { "region" = 0.01 }'),
+    ("budget aim.toml", 2, 'for a query of that name write [targets] relative_error = { "region" = 0.01 }; [targets] takes'),
     ("design p.toml -o /proc/x.json", 2, "/proc/x.json is in /proc, where no file is kept; name a file in another folder"),
     ("tables spec.json release.json --level 95", 2, "--level: 95.0 is not between 0 and 1; write 0.95 for 95 %"),
     ("design zero.toml", 2, "[relation] epsilon: 0.0 is not a positive finite number; give one above 0"),

@@ -24,6 +24,7 @@ from designer.domains.marginals_workload import MarginalWorkload
 from designer.files.kinds import KINDS
 from designer.files.releases import read_release, release_document, verify_release
 from designer.problem.domain import Domain
+from designer.problem.reading import ColumnReading, Reading
 from designer.publish.content import Evidence, Listing, Picture, Prose, SeenRelease, Sheet
 from designer.publish.contributor import ROWS
 from designer.publish.meanings import NO_LIMIT
@@ -45,7 +46,7 @@ from designer.publish.page import (
     with_terms,
 )
 from designer.relations.metrics.presence import Presence
-from designer.tables import Count, Groups, TablePlan
+from designer.tables import Average, Count, Groups, Measure, Quantile, Sum, TablePlan
 from tests.oracles.hostile_names import HOSTILE, LONG, MADE, PLAIN
 from tests.oracles.pages import Page, faults
 from tests.oracles.release_specimens import invented, releases, table_of
@@ -322,18 +323,50 @@ def test_a_comparison_on_a_page_says_for_whom_its_limit_is_proven() -> None:
     assert any(isinstance(piece, Prose) and "no additive noise is below" in piece.text for piece in section.pieces)
 
 
-BOARDS = ("laplace uniform", "a plan", "hierarchy ranges", "lattice rows")
+BOARDS = ("laplace uniform", "a plan", "an office", "hierarchy ranges", "lattice rows")
 WORD = re.compile(r"\S*\w\S*")
 
 
 def for_boards(name: str) -> tuple[FrozenMechanism, Any]:
     """That specimen with a release; a plan whose largest records are protected."""
-    if name != "a plan":
+    if name not in ("a plan", "an office"):
         return releases()[name]
     pytest.importorskip("ibis")
+    if name == "an office":
+        return of_an_office()
     sexes = Groups(["sex"], keys=[["F"], ["M"]])
     plan = TablePlan((Count("persons", Groups(), variance=25), Count("persons by sex", sexes, variance=25)))
     return plan, plan.release({"sex": ["F", "M", "M"]})
+
+
+def of_an_office() -> tuple[FrozenMechanism, Any]:
+    """Seven queries of firms, as `examples/office` asks them, with noise so large that every line has its alarm."""
+    sectors, sizes = Groups(["sector"], keys=[["C"], ["F"], ["G"]]), Groups(["size"], keys=[["1"], ["2"], ["3"]])
+    employees, turnover = Measure("employees", upper=1000), Measure("turnover", "0.1", upper=100_000)
+    plan = TablePlan(
+        (
+            Count("firms by sector", sectors, variance=6000),
+            Count("firms by size", sizes, variance=6000),
+            Sum("employees", sectors, variance=10**8, measure=employees),
+            Sum("turnover", sectors, variance=10**12, measure=turnover),
+            Sum("turnover by size", sizes, variance=10**12, measure=turnover),
+            Average("employees of a firm", sectors, measure=employees, variance=10**8, count_variance=22_500),
+            Quantile("median employees", sizes, (), employees, 0.5, (0, 5, 10, 25, 50, 100, 250), "0.01"),
+        )
+    )
+    labels = {"sector": {"C": "Manufacturing", "F": "Construction", "G": "Trade"}, "size": {"1": "Small", "2": "Medium"}}
+    about = About(
+        title="Firms, employees and turnover by sector",
+        data="Register of firms, made up",
+        period="2026",
+        publisher="Office of the example",
+        record="one firm",
+        units={"firms by sector": "firms", "firms by size": "firms", "employees": "persons", "turnover": "thousand euro"},
+        records=Reading(columns={name: ColumnReading(labels=own) for name, own in labels.items()}),
+    )
+    made = plan.described(about)
+    rows = {"sector": ["C", "F", "G"], "size": ["1", "2", "3"], "employees": [3, 20, 90], "turnover": [100, 900, 20_000]}
+    return made, made.release(rows)
 
 
 def words_of(text: str) -> int:

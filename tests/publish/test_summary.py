@@ -45,7 +45,7 @@ from tests.oracles.spec_specimens import specimens
 def first_screen(made: FrozenMechanism) -> dict[str, tuple[str, bool]]:
     """Answers and alarms by question."""
     contributor = contributor_of(made)
-    lines = headlines(Evidence(made=made), contributor, contributor.published(made), contributor.accuracy(made), "now")
+    lines = headlines(Evidence(made=made), contributor, contributor.published(made), contributor.accuracy(made))
     return {line.question: (line.answer, line.alarm) for line in lines}
 
 
@@ -67,7 +67,7 @@ def test_what_the_release_adds_stands_on_the_first_screen() -> None:
     document = release_document(made, released)
     evidence = Evidence(made=made, release=SeenRelease("r.json", released, document, verify_release(made, document)))
     contributor = contributor_of(made)
-    lines = headlines(evidence, contributor, contributor.published(made), contributor.accuracy(made), "now")
+    lines = headlines(evidence, contributor, contributor.published(made), contributor.accuracy(made))
     (said,) = (line for line in lines if line.question == "What is NOT protected?")
     added = set(released.guarantee.unprotected) - set(made.guarantee.unprotected)
     assert said.answer == "The number of records is public" and added
@@ -104,7 +104,7 @@ def test_the_word_for_a_person_stands_alone_only_where_the_rows_of_each_are_boun
         document = release_document(made, released)
         seen = SeenRelease("r.json", released, document, verify_release(made, document))
         evidence, contributor = Evidence(made=made, release=seen), contributor_of(made)
-        lines = headlines(evidence, contributor, contributor.published(made), contributor.accuracy(made), "now")
+        lines = headlines(evidence, contributor, contributor.published(made), contributor.accuracy(made))
         (line,) = (line for line in lines if line.question == "About whom?")
         return line.answer
 
@@ -142,7 +142,7 @@ def test_every_number_of_a_page_is_of_the_entity_that_the_release_protects(rows:
         seen = SeenRelease("r.json", released, document, verify_release(made, document))
         evidence, alone, contributor = Evidence(made=made, release=seen), Evidence(made=made), contributor_of(made)
         told = contributor.published(made)
-        lines = {line.question: line for line in headlines(evidence, contributor, told, told, "now")}
+        lines = {line.question: line for line in headlines(evidence, contributor, told, told)}
         words, _, change = privacy_words(made, rows_per_entity=rows).partition(", at most, where ")
         promised, gain = lines["What is promised?"], lines["What can an attacker gain?"]
         assert promised.answer.casefold() == words.casefold() and "entity" in change and change in promised.details

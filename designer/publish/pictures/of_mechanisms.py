@@ -498,7 +498,7 @@ def policy_drawing(policies: Mapping[str, LosesByRecord], measure: str) -> Drawi
     values = _values(list(reading.values()), measure)
     losses = {name: losses_along(policy, measure, values) for name, policy in reading.items()}
     ends = "; ".join(f"{name} from {for_people(float(y[0]))} to {for_people(float(y[-1]))}" for name, y in losses.items())
-    alt = f"Loss of a record by its {measure}, from {for_people(values[0])} to {for_people(values[-1])}: {ends}."
+    alt = f"For {measure} from {for_people(values[0])} to {for_people(values[-1])}: {ends}."
     units = {policy.unit for policy in reading.values()}
     unit = {"zcdp": " (rho)", "pure": " (epsilon)"}[units.pop()] if len(units) == 1 else ""
     name = f"loss_{known.index(measure) + 1}" if len(known) > 1 else "loss"
