@@ -48,6 +48,7 @@ ADDS = {
     "tables": "releases from tables of records (--table), by Ibis and DuckDB",
     "spark": "the same tables on Spark; needs Java as well",
     "signing": "signatures (keys, sign, verify --signer)",
+    "postgres": 'a ledger in PostgreSQL, Ledger("postgresql://...")',
     "report": "reports as HTML pages",
     "opendp": "measurements of OpenDP",
 }

@@ -341,7 +341,8 @@ def _alone(problem: Problem, pairs: ProtectedPairs) -> _Bound:
     absolute = problem.loss == "absolute"
     reach = np.zeros(len(problem.costs))
     with np.errstate(over="ignore"):
-        lengths = np.sinh(pairs.budgets) * (1 + 1e-14) if absolute else _lengths(problem, pairs.budgets)
+        pure = np.sinh(pairs.budgets) if absolute else np.sqrt(2) * np.sinh(pairs.budgets / 2)
+        lengths = pure * (1 + 1e-14) if problem.delta is None else _lengths(problem, pairs.budgets)
     for chunk in pairs.chunks():
         moves = np.abs(pairs.differences(chunk)) - pairs.slack
         reach = np.maximum(reach, (moves / lengths[chunk, None]).max(axis=0))
