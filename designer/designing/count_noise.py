@@ -124,8 +124,9 @@ def _frozen_counts(
 
 
 def _work(sizes: Sizes) -> float:
-    """Seconds: of writing the differences of the classes out."""
-    return 1e-7 * min(sizes.queries, sizes.elements) * sizes.problem.relation.pair_count()
+    """Seconds: of writing the differences of the classes out; nothing where they are refused at once for their number."""
+    entries = sizes.queries * sizes.problem.relation.pair_count()
+    return 1e-7 * entries if entries <= MOST_COUNT_DIFFERENCES else 0.0
 
 
 BY_MOVES = Family(

@@ -202,7 +202,7 @@ def test_every_command_speaks_of_the_entity_of_the_problem_file(
     (gain,) = [line for line in page.headlines if "attacker" in line.question]
     who = "Whether any one household took part, with" if metric == "add_remove" else "What any one household holds in"
     factor = "190.6" if metric == "add_remove" else "148.5"
-    assert f"{who} up to 5 of its rows" in gain.details and f"at most a factor of {factor}. An attacker" in gain.details
+    assert f"{who} up to 5 of its rows" in gain.details and f"at most a factor of {factor}. Guesses" in gain.details
     rows = ("--table", f"{folder}/records.csv")
     assert f"by at most a factor of {factor}." in run(capsys, "release", made, *rows)[1]
     (whom,) = [line for line in page.headlines if line.question == "About whom?"]

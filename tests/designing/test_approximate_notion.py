@@ -259,6 +259,7 @@ def test_every_change_says_what_it_spends_at_the_same_delta() -> None:
     assert made.privacy_loss(answers=[-1.0]) == pytest.approx(1, rel=1e-9)
 
 
+@pytest.mark.nightly
 def test_auto_takes_the_family_of_least_loss_whatever_its_own_notion() -> None:
     """A record in all of K counts: Laplace noise grows with K, Gaussian noise with its root."""
     chosen = {}
@@ -278,6 +279,7 @@ def test_auto_takes_the_family_of_least_loss_whatever_its_own_notion() -> None:
     assert wide.mechanism.family in ("gaussian", "diagonal_gaussian")
 
 
+@pytest.mark.nightly
 def test_compare_shows_all_that_qualify_beside_the_limit() -> None:
     asked = approximate(Workload.identity(3), metrics.uniform(3, 1.0), 0.05)
     rows = {

@@ -99,6 +99,7 @@ def test_ranges_and_grids_are_answered_and_no_worse_than_trees_and_cells(problem
     assert made.loss <= most and np.abs(written_out(made.mechanism.effective) - problem.workload.dense()).max() < 1e-9
 
 
+@pytest.mark.nightly
 def test_the_default_of_thousands_of_running_totals_is_below_trees() -> None:
     """Queries that are never written out, where noise on them has 6.8e9, and a tree 191,906."""
     made = design(counts(Workload.prefix(1500).matrix))

@@ -387,6 +387,7 @@ def test_a_least_budget_from_draws_says_to_which_share_it_is_told() -> None:
     assert again.factor == found.factor
 
 
+@pytest.mark.nightly
 def test_noise_that_breaks_published_totals_comes_last_whatever_its_factor() -> None:
     found = least_budget(CROSS, Targets(standard_error=2.0), effort="quick", curve=1)
     factors = {row["family"]: (row["factor"], row["note"]) for row in found.rows if row["factor"] is not None}

@@ -57,6 +57,7 @@ def test_one_table_needs_what_the_closed_form_says(most: float) -> None:
         pytest.param({("state",): 0.2, ("age", "sex"): 0.5}, marks=pytest.mark.nightly),
     ],
 )
+@pytest.mark.nightly
 def test_folklore_needs_no_less(name: str, most: dict[tuple[str, ...], float]) -> None:
     """Cells of all attributes added up, and each table with a share of the budget of its own, at the best shares."""
     relation = RELATIONS[name]
@@ -130,6 +131,7 @@ def _rows(table: tuple[str, ...]) -> np.ndarray:
 
 @pytest.mark.parametrize("loss", ["squared", pytest.param("max", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", ["presence", pytest.param("attributes", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
 def test_designs_at_stated_budgets_meet_their_targets(name: str, loss: str) -> None:
     problem = pure(RELATIONS[name], loss=loss)
     free = design(problem)

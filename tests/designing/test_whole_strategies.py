@@ -342,6 +342,7 @@ def test_the_error_of_weighted_tables_is_that_of_their_matrix() -> None:
     assert min(seen) * 0.97 <= opt_m((2, 3), asked, 5) <= min(seen)
 
 
+@pytest.mark.nightly
 def test_blocks_that_are_never_written_out_have_the_error_of_each_alone() -> None:
     alone = design(Problem(Workload.prefix(20), metrics.add_remove(20, 1.0)), FAMILY).loss
     starts = np.repeat(np.arange(0, 1500, 20), 20)
@@ -349,6 +350,7 @@ def test_blocks_that_are_never_written_out_have_the_error_of_each_alone() -> Non
     assert made(Problem(many, metrics.add_remove(1500, 1.0))).error() == pytest.approx(75 * alone, rel=1e-6)
 
 
+@pytest.mark.nightly
 def test_many_elements_have_weighted_sums_of_them_and_answers_without_bias(tmp_path: Path) -> None:
     """More running totals than are searched by groups of rows; some elements that nothing counts, and some counted alike."""
     rows = np.hstack([Workload.prefix(520).dense(), np.zeros((520, 3)), np.ones((520, 1))])
@@ -370,6 +372,7 @@ def test_queries_that_are_never_written_out_have_strategies_too() -> None:
 
 
 @pytest.mark.parametrize("budgets", [np.linspace(0.5, 2.0, 530), np.full(530, 50.0)], ids=["of each", "large"])
+@pytest.mark.nightly
 def test_many_elements_under_other_budgets_are_proven_by_the_second_verifier(budgets: np.ndarray, tmp_path: Path) -> None:
     size = len(budgets)
     mechanism = made(Problem(Workload.prefix(size), metrics.add_remove(size, budgets)))

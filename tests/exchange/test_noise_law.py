@@ -207,6 +207,7 @@ def walked(law: dict[str, Any], reach: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.every_room
+@pytest.mark.nightly
 def test_every_kind_of_spec_has_a_law_on_file_or_says_why_not() -> None:
     told, refused = [], []
     for name, specimen in specimens().items():

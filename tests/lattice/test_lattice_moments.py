@@ -159,6 +159,7 @@ def require_near(bound: SummedTails, k: int, step: int, exact: np.ndarray) -> No
     assert (found + bound.left >= exact).all() and (found <= 1.06 * exact + 1e-7).all()
 
 
+@pytest.mark.nightly
 def test_slices_bound_the_exact_law_of_a_cell() -> None:
     """A class of 8 cells under `exp(-|z|)`, a table under a Gaussian, against laws by Fourier transforms."""
     of_class = invariants.total(8).protect(0.1)

@@ -290,6 +290,7 @@ def test_what_holds_but_for_rare_outputs_says_so_where_the_worst_has_no_limit(un
     ) and "with a chance of at most delta" not in html_of(page)
 
 
+@pytest.mark.nightly
 def test_what_is_not_protected_is_told_in_whole_sentences(undrawn: None) -> None:
     margins = invariants.margins((9, 9))
     made = design(Problem(Workload.identity(81), margins.protect(1.0), notion="zcdp"), "lattice_gaussian").mechanism

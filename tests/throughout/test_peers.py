@@ -43,6 +43,7 @@ def test_the_small_problems_come_out_as_the_page_says(name: str) -> None:
             assert float(written[row.problem][2 + columns]) == pytest.approx(row.ratio, abs=1e-4)
 
 
+@pytest.mark.nightly
 def test_the_counts_in_opendp_come_out_as_the_page_says() -> None:
     pytest.importorskip("opendp")
     errors, times = MAKERS["opendp"](True)

@@ -80,6 +80,7 @@ def test_the_statement_of_two_metric_mechanisms() -> None:
 
 
 @pytest.mark.parametrize("notion", ["pure", "zcdp"])
+@pytest.mark.nightly
 def test_budgets_add_pair_by_pair_and_what_is_unprotected_in_one_is_so_in_the_whole(notion: str) -> None:
     """Every metric of the specimens with another one of its size, each pair by itself, in exact arithmetic."""
     relations = [m.relation for name, m in specimens().items() if name.startswith("laplace")]
@@ -273,6 +274,7 @@ def test_orders_of_invariants_and_appearing_records_are_joined_by_name_too() -> 
     assert changes.exact_budget(0, 1) == 2 == changes.exact_budget(1, 2)
 
 
+@pytest.mark.nightly
 def test_different_invariants_leave_the_changes_that_keep_both() -> None:
     """Against every vector of three records or fewer, and statistics that no change of two records keeps together."""
     first = invariants.linear([[1, 1, 0, 0, 0, 0]], ["first"])

@@ -215,6 +215,7 @@ def test_a_profile_of_stairs_is_a_law_with_the_stated_variance() -> None:
     assert 1 - inside == pytest.approx(beyond, rel=0.7) and inside < 1
 
 
+@pytest.mark.nightly
 def test_a_table_of_noise_keeps_every_margin() -> None:
     kept: Invariant = invariants.margins((4, 5))
     mechanism = design(Problem(Workload.identity(20), kept.protect(1.0)), "lattice_laplace").mechanism
