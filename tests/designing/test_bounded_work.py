@@ -241,6 +241,7 @@ def problem_at(seed: int) -> Problem:
     return Problem(Workload(matrix), relations[seed % len(relations)](), weights=weights, allow_vacuous=True)
 
 
+@pytest.mark.nightly
 def test_a_search_begins_nothing_for_which_the_clock_leaves_too_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first domain of a staircase is always searched, the second takes two seconds; this clock stands still."""
     monkeypatch.setattr(work, "time", SimpleNamespace(perf_counter=lambda: 0.0))

@@ -612,6 +612,7 @@ def test_a_family_knows_its_loss_before_it_is_certified(name: str) -> None:
         assert design(problem, name).loss == loss
 
 
+@pytest.mark.nightly
 def test_searches_that_are_far_behind_end_early_and_others_find_what_they_find_alone() -> None:
     problem = Problem(Workload.all_ranges(6), metrics.uniform(6, 1.0))
     searches: dict[str, dict[str, Any]] = {"strategy_laplace": {}, "strategy_geometric": {"search": True}}

@@ -257,6 +257,7 @@ def test_specs_of_every_family_come_back_the_same(family: str, name: str, tmp_pa
         assert copied == made and copied.verify().holds
 
 
+@pytest.mark.nightly
 def test_a_large_hull_of_faces_with_many_corners_comes_back_the_same(tmp_path: Path) -> None:
     """Designed it is grown in another way than from a file: thousands of simplices in few facets, which may be divided in many
     ways; bodies, and so draws, are those of the file."""

@@ -308,6 +308,7 @@ def enumerated(made: LatticeMechanism, half: int) -> tuple[np.ndarray, np.ndarra
     ("family", "shape"),
     [("lattice_laplace", "l1"), ("lattice_laplace", "l2"), ("lattice_laplace", "hull"), ("lattice_gaussian", "l2")],
 )
+@pytest.mark.nightly
 def test_published_margins_need_what_the_enumerated_law_says(family: str, shape: str) -> None:
     """Standard errors and margins that budget 0.5 reaches cost 0.5, by `least_budget`, `design` and the release; margins of a
     gauge come from draws, and are a little wide."""

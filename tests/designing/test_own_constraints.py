@@ -261,6 +261,7 @@ def test_caps_that_contradict_each_other_are_named_and_the_relaxation_is_that_by
     assert relaxed == pytest.approx([geometric(1 / 3)] * 2, rel=1e-3)
 
 
+@pytest.mark.nightly
 def test_the_relaxation_that_is_offered_is_enough_and_a_hundredth_less_is_not() -> None:
     problem = scattered(1)
     free = design(problem, "laplace").mechanism.query_variances()
@@ -299,6 +300,7 @@ def test_the_cap_that_is_offered_is_that_of_a_linear_program() -> None:
 
 
 @pytest.mark.parametrize("ending", ["broke down", "infeasible", "optimal_inaccurate", "user_limit"])
+@pytest.mark.nightly
 def test_what_a_user_is_told_does_not_depend_on_how_the_solver_says_that_it_ended(
     ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

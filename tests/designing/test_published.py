@@ -73,6 +73,7 @@ def test_noise_that_breaks_totals_of_very_many_queries_is_not_taken() -> None:
     assert not keeps_published(design(problem, "laplace").mechanism)
 
 
+@pytest.mark.nightly
 def test_a_strategy_for_very_many_queries_keeps_the_totals() -> None:
     rows = np.random.default_rng(4).integers(0, 2, (1600, 9)).astype(float)
     problem = Problem(Workload(rows), invariants.margins((3, 3)).protect(1.0))

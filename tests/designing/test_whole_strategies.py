@@ -362,6 +362,7 @@ def test_many_elements_have_weighted_sums_of_them_and_answers_without_bias(tmp_p
     assert load(tmp_path / "many.json").fingerprint == found.mechanism.fingerprint
 
 
+@pytest.mark.nightly
 def test_queries_that_are_never_written_out_have_strategies_too() -> None:
     asked = Problem(Workload.all_ranges(162), metrics.add_remove(162, 1.0))
     cells = 162 * 163 * 164 / 6 * variance(1.0)

@@ -78,6 +78,7 @@ def test_draws_of_a_hull_agree_with_the_sums() -> None:
 
 
 @pytest.mark.parametrize(("shape", "epsilon"), [((4, 4), 1.0), ((3, 3), 0.1)])
+@pytest.mark.nightly
 def test_the_table_of_the_tutorial_has_the_law_of_a_cell(shape: tuple[int, int], epsilon: float) -> None:
     """Neither the bound, 6.37 and 22, nor draws, 4.47 and 10: mean squares and shares of 100,000 draws lie within 5 of their
     standard errors."""

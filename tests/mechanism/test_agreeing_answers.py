@@ -137,6 +137,7 @@ def test_biased_answers_and_releases_without_their_queries_are_refused() -> None
         consistent_answers(replace(released, law=None))
 
 
+@pytest.mark.nightly
 def test_whole_answers_of_crossing_tables_add_up_and_have_no_bias() -> None:
     made = made_for("table")
     released = made.release(np.arange(6) * 3)

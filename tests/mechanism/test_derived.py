@@ -93,6 +93,7 @@ def coverage(draws: int) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("draws", [200, pytest.param(2000, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
 def test_intervals_hold_what_was_counted_as_often_as_they_say(draws: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With fewer draws of the noise, whose order statistics are as safe, and a little wider."""
     monkeypatch.setattr(derived, "LARGEST_SAMPLE", 3000)

@@ -277,6 +277,7 @@ def test_beyond_what_numbers_tell_no_share_of_right_guesses_is_claimed(budget: f
     assert ("right in at most" in gain.details) == (budget < 20) and "When one record has any other value" in gain.details
 
 
+@pytest.mark.nightly
 def test_what_holds_but_for_rare_outputs_says_so_where_the_worst_has_no_limit(undrawn: None) -> None:
     made = design(
         Problem(Workload([[0.0, 1.0, 99.0]]), metrics.euclidean([[0.0], [1.0], [99.0]], 1.0), notion="zcdp"), "gaussian"

@@ -47,6 +47,7 @@ def case_of(name: str) -> Any:
     return CASES[name]()
 
 
+@pytest.mark.nightly
 def test_every_family_and_every_format_is_measured_or_its_reason_is_told() -> None:
     """Two drawn by chains are called custom, as all noise of one's own is."""
     made = [case_of(name) for name in CASES]
