@@ -5,7 +5,7 @@
 # measurement; that estimates are not negative changes the small cells.
 # Seen: the model's total is the sum of all noisy cells (their best unbiased total, itself off by some 90), cut off at 1 from below, and
 # the cells must add up to it. In 40 draws of noise with one cell of 100 and 999 empty ones the estimate of that cell is 1.0 where the
-# noisy total is negative, and on average far below 100; its measurement is within 8.5 in all but one or two draws.
+# noisy total is negative, and on average far below 100; its measurement is farther than 8.5 in three draws at most.
 # Who knows the total gives known_total; who has a sparse table measures the total as well, which costs little.
 # This program publishes each noisy cell unbiased, and what is fitted stands beside it.
 set -euo pipefail

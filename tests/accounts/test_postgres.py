@@ -195,6 +195,18 @@ def test_an_older_backup_is_found_by_the_head_that_was_kept_elsewhere(address: s
         people.balance()
 
 
+def test_a_server_that_does_not_write_to_its_disk_is_refused_before_a_release(address: str) -> None:
+    people = asked(address)
+    try:
+        altered(address, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()", "SELECT pg_sleep(0.3)")
+        with pytest.raises(LedgerUnavailable, match="runs with fsync off") as refused:
+            Ledger(address).dataset("people").release(pure(), [5, 6, 7])
+        assert refused.value.spent is False
+    finally:
+        altered(address, "ALTER SYSTEM RESET fsync", "SELECT pg_reload_conf()", "SELECT pg_sleep(0.3)")
+    assert people.ledger.entries()[-1].kind == "stated"
+
+
 @pytest.mark.nightly
 def test_a_server_that_crashes_is_unavailable_and_then_has_what_was_committed(address: str, server: Server) -> None:
     people = asked(address)
